@@ -1,0 +1,7 @@
+"""The thin package that the chapters import, one module at a time.
+
+``data -> networks -> densities -> mcmc -> predict -> metrics, plots``, with
+``diagnostics`` beside ``predict``: a module imports only from those on its left.
+Nothing is imported here, because importing BlackJAX starts JAX's backend and a
+chapter sets the number of CPU devices before that.
+"""

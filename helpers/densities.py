@@ -1,0 +1,123 @@
+"""Log densities: priors by TFP, networks by Flax; and the same models in NumPyro.
+
+A log density is a function of one position (a pytree) and one task's data, so that
+``mcmc.sample`` can run it over tasks. Positive numbers are sampled as their logarithm,
+with the Jacobian of that transform in the density.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+from jaxtyping import Array, Float, Int
+from numpyro.contrib.module import random_flax_module
+from tensorflow_probability.substrates.jax import bijectors as tfb
+from tensorflow_probability.substrates.jax import distributions as tfd
+
+
+class Observed(NamedTuple):
+    """What the flat network's density is conditioned on; with tasks, a leading axis [task]."""
+
+    x: Float[Array, "*task point feature"]
+    y: Int[Array, "*task point"]
+    prior_scales: Float[Array, "*task layer"]  # prior standard deviation of each layer's weights
+
+
+def observe(x: Array, y: Array, prior_scales: Array) -> Observed:
+    """Check data and prior scales and put them together; one row of scales serves all tasks.
+
+    Raises:
+        ValueError: no tasks or points, shapes that do not fit, values that are not finite,
+            labels other than 0 and 1, scales that are not positive.
+    """
+    x, y, scales = (np.asarray(a) for a in (x, y, prior_scales))
+    if x.ndim not in (2, 3) or x.shape[:-1] != y.shape or 0 in x.shape:
+        raise ValueError(
+            f"x, y: given shapes {x.shape} and {y.shape}, expected [(task,) point, feature] and [(task,) point], none 0"
+        )
+    if not np.isfinite(x).all():
+        raise ValueError(f"x: given {np.count_nonzero(~np.isfinite(x))} values that are not finite, expected none")
+    if not np.isin(y, (0, 1)).all():
+        raise ValueError(f"y: given labels {np.unique(y).tolist()}, expected 0 and 1")
+    if scales.ndim != 1 or not (np.isfinite(scales) & (scales > 0)).all():
+        raise ValueError(f"prior_scales: given {scales.tolist()}, expected one positive number a layer")
+    scales = np.broadcast_to(scales, (*x.shape[:-2], *scales.shape))
+    return Observed(jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.int32), jnp.asarray(scales, jnp.float32))
+
+
+def normal_log_prior(params: dict, scales: Float[Array, " layer"]) -> Float[Array, ""]:
+    """Return the log density of independent N(0, scale) weights and biases, a scale per layer."""
+    layers = params["params"]
+    if len(layers) != scales.shape[0]:
+        raise ValueError(f"scales: given {scales.shape[0]}, expected one for each of the {len(layers)} layers")
+    terms = [
+        tfd.Normal(0.0, scales[i]).log_prob(leaf).sum()
+        for i in range(len(layers))
+        for leaf in jax.tree.leaves(layers[f"Dense_{i}"])
+    ]
+    return jnp.sum(jnp.stack(terms))
+
+
+def bernoulli_log_likelihood(logits: Float[Array, "*point"], y: Int[Array, "*point"]) -> Float[Array, "*point"]:
+    """Return the log likelihood of each label given its logit."""
+    return tfd.Bernoulli(logits=logits).log_prob(y)
+
+
+def flat_log_density(network: nn.Module) -> Callable[[dict, Observed], Float[Array, ""]]:
+    """Return the log posterior, up to a constant, of one network on one task."""
+
+    def log_density(params, observed):
+        log_likelihood = bernoulli_log_likelihood(network.apply(params, observed.x), observed.y)
+        return normal_log_prior(params, observed.prior_scales) + log_likelihood.sum()
+
+    return log_density
+
+
+def flat_numpyro(network: nn.Module, observed: Observed) -> None:
+    """State the model of ``flat_log_density`` in NumPyro, for one task."""
+    shapes = jax.eval_shape(network.init, jax.random.key(0), observed.x)["params"]
+    prior = {
+        f"Dense_{i}.{name}": dist.Normal(0.0, observed.prior_scales[i])
+        for i in range(len(shapes))
+        for name in shapes[f"Dense_{i}"]
+    }
+    net = random_flax_module("net", network, prior=prior, input_shape=observed.x.shape)
+    with numpyro.plate("point", observed.y.shape[0]):
+        numpyro.sample("y", dist.Bernoulli(logits=net(observed.x)), obs=observed.y)
+
+
+POSITIVE = tfb.Exp()
+
+
+def linear_logits(position: dict, x: Float[Array, "task point 2"]) -> Float[Array, "task point"]:
+    """Return the logits of one line per task: weights ``mean + sd * offsets``, biases included."""
+    sd = POSITIVE.forward(position["log_sd"])
+    weights = position["mean"][None, :] + sd * position["offsets"]
+    return jnp.einsum("tpi,ti->tp", x, weights[:, :2]) + weights[:, 2:]
+
+
+def hierarchical_linear_log_density(position: dict, x: Array, y: Array) -> Float[Array, ""]:
+    """Return the log posterior of a hierarchical logistic regression, non-centred.
+
+    ``mean`` [3] ~ N(0, 1), ``offsets`` [task, 3] ~ N(0, 1), ``sd`` ~ N+(0, 1) sampled as ``log_sd`` [].
+    """
+    log_sd = position["log_sd"]
+    log_prior = tfd.Normal(0.0, 1.0).log_prob(position["mean"]).sum()
+    log_prior += tfd.Normal(0.0, 1.0).log_prob(position["offsets"]).sum()
+    log_prior += tfd.HalfNormal(1.0).log_prob(POSITIVE.forward(log_sd)) + POSITIVE.forward_log_det_jacobian(log_sd)
+    return log_prior + bernoulli_log_likelihood(linear_logits(position, x), y).sum()
+
+
+def hierarchical_linear_numpyro(x: Array, y: Array) -> None:
+    """State the model of ``hierarchical_linear_log_density`` in NumPyro."""
+    mean = numpyro.sample("mean", dist.Normal(0.0, 1.0).expand([3]).to_event(1))
+    sd = numpyro.sample("sd", dist.HalfNormal(1.0))
+    with numpyro.plate("task", x.shape[0]):
+        offsets = numpyro.sample("offsets", dist.Normal(0.0, 1.0).expand([3]).to_event(1))
+    position = {"mean": mean, "log_sd": jnp.log(sd), "offsets": offsets}
+    numpyro.sample("y", dist.Bernoulli(logits=linear_logits(position, x)).to_event(2), obs=y)

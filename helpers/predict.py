@@ -1,0 +1,53 @@
+"""From draws to predictions: probabilities of every draw, and uncertainty in two parts.
+
+Both splits come from the probabilities of the draws, never from sampled labels: the
+standard deviation of sampled labels is a function of their mean and splits nothing.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import entr
+from jaxtyping import Array, Float
+
+
+class Split(NamedTuple):
+    """Uncertainty of a prediction; ``total = aleatoric + epistemic``, all in one unit."""
+
+    total: Float[Array, " point"]
+    aleatoric: Float[Array, " point"]
+    epistemic: Float[Array, " point"]
+
+
+def probabilities(apply: Callable, draws: Any, x: Float[Array, "point feature"]) -> Float[Array, "chain draw point"]:
+    """Return p(y = 1 | x, w) for every draw w.
+
+    Args:
+        apply: ``apply(position, x)`` gives the logits [point] of one position.
+        draws: pytree with leading axes [chain, draw].
+
+    Raises:
+        ValueError: draws without the two leading axes.
+    """
+    shapes = {jnp.shape(leaf)[:2] for leaf in jax.tree.leaves(draws)}
+    if len(shapes) != 1 or len(min(shapes)) < 2:
+        raise ValueError(f"draws: given leaves that begin {sorted(shapes)}, expected the same [chain, draw] in all")
+    return jax.nn.sigmoid(jax.vmap(jax.vmap(lambda position: apply(position, x)))(draws))
+
+
+def variance_split(p: Float[Array, "chain draw point"]) -> Split:
+    """Split the variance of a label: p(1 - p) of the mean = mean of p(1 - p) + variance of p."""
+    mean = p.mean(axis=(0, 1))
+    return Split(mean * (1 - mean), (p * (1 - p)).mean(axis=(0, 1)), p.var(axis=(0, 1)))
+
+
+def entropy_split(p: Float[Array, "chain draw point"]) -> Split:
+    """Split the entropy of a label, in bits: entropy of the mean = mean entropy + mutual information."""
+
+    def bits(q):
+        return (entr(q) + entr(1 - q)) / jnp.log(2.0)
+
+    total, aleatoric = bits(p.mean(axis=(0, 1))), bits(p).mean(axis=(0, 1))
+    return Split(total, aleatoric, total - aleatoric)
