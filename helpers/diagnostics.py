@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from blackjax import diagnostics as blackjax_diagnostics
+from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int
 
 from helpers.mcmc import Posterior
@@ -23,6 +24,13 @@ class Summary(NamedTuple):
     rhat: Float[Array, " quantity"]
     ess_bulk: Float[Array, " quantity"]
     ess_tail: Float[Array, " quantity"]
+
+
+class LeaveOneOut(NamedTuple):
+    """How well each training point is predicted by the others, without fitting again."""
+
+    log_density: Float[Array, " point"]  # log p(y_i | all other points), nats
+    pareto_k: Float[Array, " point"]  # above 0.7 the estimate of that point is not to be trusted
 
 
 class Check(NamedTuple):
@@ -50,8 +58,27 @@ def summarize(values: Any) -> Summary:
         if not np.isfinite(leaf).all():
             raise ValueError("values: given some that are not finite, expected none")
     flat = jnp.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in leaves], axis=2)
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):  # BlackJAX mixes both
+        return _summarize(flat)
+
+
+@jax.jit
+def _summarize(flat):
     parts = (blackjax_diagnostics.rhat, blackjax_diagnostics.ess_bulk, blackjax_diagnostics.ess_tail)
-    return Summary(*(jax.jit(part)(flat).reshape(-1) for part in parts))
+    return Summary(*(part(flat).reshape(-1) for part in parts))
+
+
+def leave_one_out(log_likelihood: Float[Array, "chain draw point"]) -> LeaveOneOut:
+    """Estimate leave-one-out predictive densities by BlackJAX's PSIS (Vehtari, Gelman and Gabry 2017)."""
+    flat = jnp.moveaxis(log_likelihood.reshape(-1, log_likelihood.shape[-1]), 1, 0)
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        return _leave_one_out(flat)
+
+
+@jax.jit
+def _leave_one_out(flat):
+    log_weights, pareto_k = jax.vmap(lambda row: blackjax_diagnostics.psis_weights(-row))(flat)
+    return LeaveOneOut(logsumexp(log_weights + flat, axis=1), pareto_k)
 
 
 def energy_bfmi(energy: Float[Array, "*chain draw"]) -> Float[Array, "*chain"]:

@@ -37,6 +37,14 @@ class Posterior(NamedTuple):
     stats: Stats
 
 
+def normal_starts(key: Key[Array, ""], position: Any, batch: tuple[int, ...], scale: float = 1.0) -> Any:
+    """Draw dispersed starts N(0, scale) for every leaf of a position (its shapes suffice), leading axes ``batch``."""
+    leaves, structure = jax.tree.flatten(position)
+    keys = jax.random.split(key, len(leaves))
+    starts = [scale * jax.random.normal(k, (*batch, *leaf.shape)) for k, leaf in zip(keys, leaves, strict=True)]
+    return jax.tree.unflatten(structure, starts)
+
+
 def sample(
     key: Key[Array, ""],
     log_density: Callable,
@@ -83,7 +91,9 @@ def sample(
     inputs = jax.device_put(
         (jax.random.split(key, units), positions, data), NamedSharding(mesh, PartitionSpec("unit"))
     )
-    draws, stats = _run(log_density, mesh, num_warmup, num_samples, target_acceptance, max_tree_depth, *inputs)
+    # BlackJAX mixes types and ranks; the density itself has just been evaluated under the caller's rules.
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        draws, stats = _run(log_density, mesh, num_warmup, num_samples, target_acceptance, max_tree_depth, *inputs)
     draws, stats = jax.device_put((draws, stats), devices[0])
     posterior = Posterior(*jax.tree.map(lambda a: a.reshape(*batch, *a.shape[1:]), (draws, stats)))
     _check_finite(posterior, batch)

@@ -33,7 +33,7 @@ def negative_log_likelihood(p: Float[Array, "*point"], y: Int[Array, "*point"]) 
 def brier_score(p: Float[Array, "*point"], y: Int[Array, "*point"]) -> Float[Array, ""]:
     """Return the mean squared difference of probability and label (Brier 1950, one class)."""
     _check(p, y)
-    return ((p - y) ** 2).mean()
+    return ((p - y.astype(p.dtype)) ** 2).mean()
 
 
 def calibration_error(p: Float[Array, "*point"], y: Int[Array, "*point"], num_bins: int = 10) -> Calibration:
