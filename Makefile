@@ -1,0 +1,70 @@
+# Everything starts from these targets; `make` alone lists them.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+# The Python that makes the environment: PYTHON=..., or the one it was made with, or the first that will do.
+PROBE  = import os, sys; v = sys.version_info; (3, 11) <= v < (3, 14) and print(os.path.realpath(sys.executable), "%d.%d" % v[:2])
+TRY   := $(or $(PYTHON),.venv/bin/python python3 python3.13 python3.12 python3.11 python)
+FOUND := $(shell for p in $(TRY); do $$p -c '$(PROBE)' 2>/dev/null && break; done)
+# One stamp for the lock, one for the project's own settings, named by content: file times mean nothing after a clone.
+LOCKED := .venv/.locked-$(lastword $(FOUND))-$(shell cksum < requirements.txt | tr ' ' -)
+READY  := .venv/.ready-$(shell cksum < pyproject.toml | tr ' ' -)
+BIN    := .venv/bin
+
+ifneq ($(PYTHON),)
+ifeq ($(FOUND),)
+$(error Python 3.11, 3.12 or 3.13 is needed, and $(PYTHON) is none of them)
+endif
+endif
+
+$(LOCKED):
+	$(if $(FOUND),,$(error Python 3.11, 3.12 or 3.13 is needed: name one with PYTHON=/path/to/python))
+	$(firstword $(FOUND)) -m venv --clear .venv
+	$(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements.txt
+	touch $@
+
+$(READY): | $(LOCKED)
+	$(BIN)/pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+.PHONY: help book test check-site lab lint pair lock clean
+
+help: ## print this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
+
+book: $(READY) ## execute what changed and build the website: _build/html/index.html
+	@$(BIN)/python tools/execution_cache.py check
+	rm -rf _build/html
+	$(BIN)/jupyter-book build . --all -W -n --keep-going
+
+test: $(READY) ## unit tests, rules of the book, and every chapter executed as readers get it
+	rm -rf _executed && cp -R book _executed
+	$(BIN)/pytest tests _executed --nbmake --overwrite --nbmake-timeout=600
+	@$(BIN)/python tools/execution_cache.py store _executed
+
+check-site: $(READY) ## look at the built website in headless Chromium, network blocked
+	$(BIN)/pytest -o python_files='check_*.py' tests/site
+
+lab: $(READY) ## open the chapters in JupyterLab
+	$(BIN)/jupyter lab book
+
+lint: $(READY) ## ruff over Python files and notebooks
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+pair: $(READY) ## format the code cells of book/*.md and derive book/*.ipynb from them
+	$(BIN)/jupytext --quiet --pipe '$(BIN)/ruff format -' $$($(BIN)/python tools/chapters.py)
+	$(BIN)/jupytext --quiet --to ipynb --update $$($(BIN)/python tools/chapters.py)
+	$(BIN)/jupyter nbconvert --log-level=WARN --clear-output --inplace book/*.ipynb
+
+lock: ## compile requirements.txt anew from pyproject.toml; UPGRADE=--upgrade for newer versions
+	$(if $(FOUND),,$(error Python 3.11, 3.12 or 3.13 is needed: name one with PYTHON=/path/to/python))
+	$(firstword $(FOUND)) -m venv _build/uv && _build/uv/bin/pip install --quiet uv
+	_build/uv/bin/uv pip compile --quiet --universal --generate-hashes --all-extras --python-version 3.11 --no-header $(UPGRADE) \
+	  pyproject.toml -o requirements.txt
+	(echo '# Compiled from pyproject.toml by `make lock`; do not edit.'; cat requirements.txt) > _build/uv/lock.txt
+	mv _build/uv/lock.txt requirements.txt
+
+clean: ## remove everything made here, the environment too
+	rm -rf .venv _build _executed *.egg-info

@@ -1,0 +1,37 @@
+"""Sphinx extension: what the theme and its companions leave to be mended in the written pages."""
+
+from pathlib import Path
+
+import nbformat
+from jupyter_cache import get_cache
+from myst_nb.sphinx_ import NbMetadataCollector
+
+
+def offer_notebook(app, pagename, templatename, context, doctree):
+    """Put the executed notebook of a chapter beside its source, where the theme's button looks.
+
+    The theme does so only when a launch provider is configured, and MyST-NB writes the notebook
+    without outputs when they come from the execution cache.
+    """
+    if doctree is None or NbMetadataCollector.get_exec_data(app.env, pagename) is None:
+        return
+    config = app.env.mystnb_config
+    notebook = nbformat.read(Path(config.output_folder, f"{pagename}.ipynb"), as_version=4)
+    _, executed = get_cache(config.execution_cache_path).merge_match_into_notebook(notebook)
+    target = Path(app.outdir, "_sources", f"{pagename}.ipynb")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(executed, target)
+    context["ipynb_source"] = f"{pagename}.ipynb"
+
+
+def mend_roles(app, pagename, templatename, context, doctree):
+    """Make the entries of a bibliography items of their list, which docutils gives another role."""
+    if "body" in context:
+        context["body"] = context["body"].replace(' role="doc-biblioentry"', ' role="listitem"')
+
+
+def setup(app):
+    """Register before the theme's header buttons (priority 501), which read ``ipynb_source``."""
+    app.connect("html-page-context", offer_notebook, priority=500)
+    app.connect("html-page-context", mend_roles)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
