@@ -54,7 +54,7 @@ lint: $(READY) ## ruff over Python files and notebooks
 	$(BIN)/ruff format --check .
 
 pair: $(READY) ## format the code cells of book/*.md and derive book/*.ipynb from them
-	$(BIN)/jupytext --quiet --pipe '$(BIN)/ruff format --config book/ruff.toml -' $$($(BIN)/python tools/chapters.py)
+	$(BIN)/jupytext --quiet --pipe-fmt ipynb --pipe '$(BIN)/ruff format --quiet --stdin-filename book/chapter.ipynb -' $$($(BIN)/python tools/chapters.py)
 	$(BIN)/jupytext --quiet --to ipynb --update $$($(BIN)/python tools/chapters.py)
 	$(BIN)/jupyter nbconvert --log-level=WARN --clear-output --inplace book/*.ipynb
 

@@ -1,0 +1,270 @@
+"""Static rules of the book: what a pattern can tell about every page, without executing it.
+
+A rule is a function from a `Page` to the places that break it; ``BAD`` holds, for each, pages that do.
+"""
+
+import re
+import statistics
+import subprocess
+import sys
+from typing import NamedTuple
+
+import jupytext
+import pytest
+from chapters import ROOT, pages
+
+FENCE = r"^(?P<fence>`{3,}|:{3,})\{%s\}(?P<argument>[^\n]*)\n(?P<body>.*?)^(?P=fence)[ ]*$"
+
+
+class Page(NamedTuple):
+    """A page's text, the text outside its code cells, and the cells' sources and tags in order."""
+
+    text: str
+    prose: str
+    cells: list[str]
+    tags: list[str]
+
+    @property
+    def code(self):
+        """The sources of all cells as one text."""
+        return "\n".join(self.cells)
+
+
+def read(text):
+    """Parse a page as Jupytext does."""
+    cells = [cell for cell in jupytext.reads(text, fmt="md:myst").cells if cell.cell_type == "code"]
+    prose = re.sub(FENCE % "code-cell", lambda match: "\n" * match[0].count("\n"), text, flags=re.S | re.M)
+    return Page(
+        text,
+        prose,
+        [cell.source for cell in cells],
+        [tag for cell in cells for tag in cell.metadata.get("tags", [])],
+    )
+
+
+def directives(text, name):
+    """Yield (position, argument, options, content) of each directive ``name``."""
+    for match in re.finditer(FENCE % name, text, flags=re.S | re.M):
+        options = dict(re.findall(r"^:([\w-]+):[ ]*(.*)$", match["body"], flags=re.M))
+        content = re.sub(r"^:[\w-]+:.*\n", "", match["body"], flags=re.M).strip()
+        yield match.start(), match["argument"].strip(), options, content
+
+
+def length(source):
+    """Lines of a cell that are not blank."""
+    return sum(bool(line.strip()) for line in source.splitlines())
+
+
+def cells_are_short(page):
+    """No cell over 30 lines, and half of them no longer than 6."""
+    yield from (f"a cell of {length(s)} lines: {s[:40]!r}" for s in page.cells if length(s) > 30)
+    if page.cells and (median := statistics.median(map(length, page.cells))) > 6:
+        yield f"the median cell has {median} lines, more than 6"
+
+
+def figures_are_glued(page):
+    """A cell that draws glues its figure, so that caption and alt text can change without executing it."""
+    for source in page.cells:
+        if "plt.subplots" in source and "glue(" not in source:
+            yield f"a figure that is not glued: {source[:40]!r}"
+        if "glue(" in source and re.search(r"\bfig\b", source) and "plt.close(" not in source:
+            yield f"a glued figure that is not closed: {source[:40]!r}"
+
+
+def figures_speak(page):
+    """A glued figure has a name, a caption, an alt text of its own, and is cited before it appears."""
+    for position, argument, options, caption in directives(page.prose, "glue:figure"):
+        name, alt = options.get("name", ""), options.get("alt", "")
+        if not name:
+            yield f"{argument}: no :name:"
+        elif not re.search(rf"\{{numref\}}`(?:[^`]*<)?{re.escape(name)}>?`", page.prose[:position]):
+            yield f"{argument}: not cited by {{numref}} before it appears"
+        if len(alt) < 40:
+            yield f"{argument}: an alt text of {len(alt)} characters, fewer than 40"
+        if not caption:
+            yield f"{argument}: no caption"
+        if alt and alt.rstrip(".") in " ".join(caption.split()):
+            yield f"{argument}: the alt text repeats the caption"
+
+
+def pictures_speak(page):
+    """A picture from a file has an alt text too."""
+    yield from (f"{m[0]}: an alt text under 40 characters" for m in re.finditer(r"!\[(.{0,39})\]\(", page.prose))
+    for name in ("image", "figure"):
+        for _, argument, options, _ in directives(page.prose, name):
+            if len(options.get("alt", "")) < 40:
+                yield f"{argument}: an alt text under 40 characters"
+
+
+def every_cell_runs(page):
+    """No cell is skipped, and none is allowed to fail."""
+    yield from sorted({"skip-execution", "raises-exception"} & set(page.tags))
+
+
+def devices_come_first(page):
+    """The first cell sets the number of devices before an import can initialise JAX's backend."""
+    if page.cells:
+        before, setting, _ = page.cells[0].partition('jax.config.update("jax_num_cpu_devices"')
+        if not setting or re.search(r"^\s*(import|from) (helpers|blackjax|numpyro)", before, flags=re.M):
+            yield "the first cell does not begin by setting jax_num_cpu_devices"
+
+
+def header_names_the_kernel(page):
+    """A page with cells has the header without which MyST-NB would not execute them."""
+    header = re.match(r"---\n.*?\n---\n", page.text, flags=re.S)
+    if "{code-cell}" in page.text and not (
+        header and "format_name: myst" in header[0] and "name: python3" in header[0]
+    ):
+        yield "no header with jupytext's format and the kernel python3"
+
+
+def one_seed(page):
+    """One literal seed a page, from which every key is split."""
+    seeds = re.findall(r"random\.(?:key|PRNGKey)\(", page.code)
+    if len(seeds) > 1:
+        yield f"{len(seeds)} seeds"
+    if "PRNGKey(" in page.code:
+        yield "jax.random.PRNGKey, where jax.random.key is meant"
+
+
+def exercises_are_solved(page):
+    """Every exercise has a label and a folded solution."""
+    asked = [options.get("label") for _, _, options, _ in directives(page.prose, "exercise(?:-start)?")]
+    solved = {argument: options for _, argument, options, _ in directives(page.prose, "solution(?:-start)?")}
+    if None in asked:
+        yield "an exercise without a label"
+    yield from (f"{label}: no solution" for label in asked if label and label not in solved)
+    yield from (
+        f"{label}: not folded" for label, options in solved.items() if "dropdown" not in options.get("class", "")
+    )
+
+
+PATTERNS = {
+    r"date\.today|datetime\.now|time\.time(_ns)?\(\)\)": "a seed from the clock",
+    r"np\.random\.(?!default_rng|Generator|SeedSequence)": "numpy's global random state",
+    r"default_rng\(\s*\)": "a generator without a seed",
+    r"(filterwarnings|simplefilter)\(.ignore": "all warnings silenced",
+    r"data:image": "an embedded picture",
+    r"file://": "a file address",
+    r"(?<![\w./:~])/(home|root|work|tmp|mnt|opt|usr|Users)/": "an absolute path",
+    r"\bTODO\b|\bFIXME\b": "unfinished work",
+}
+
+
+def no_known_trap(page):
+    """None of ``PATTERNS``."""
+    for pattern, what in PATTERNS.items():
+        for match in re.finditer(pattern, page.text):
+            yield f"line {page.text.count(chr(10), 0, match.start()) + 1}: {what}"
+
+
+HEADER = """---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+"""
+
+
+def cell(source, tags=""):
+    """A page of one cell."""
+    return f"{HEADER}# Title\n\n```{{code-cell}} ipython3\n{tags}{source}\n```\n"
+
+
+ALT = "Fifty points in two half moons that overlap."
+
+
+def figure(cited="{numref}`fig-a`", alt=ALT, caption="They overlap.", name="fig-a"):
+    """A page of one glued figure."""
+    return f"# Title\n\nSee {cited}.\n\n```{{glue:figure}} a\n:name: {name}\n:alt: {alt}\n\n{caption}\n```\n"
+
+
+def exercise(label=":label: ex", solution="ex", fold=":class: dropdown"):
+    """A page of one exercise."""
+    return (
+        f"# Title\n\n```{{exercise-start}}\n{label}\n```\nWhy?\n```{{exercise-end}}\n```\n\n"
+        f"```{{solution-start}} {solution}\n{fold}\n```\nSo.\n```{{solution-end}}\n```\n"
+    )
+
+
+DEVICES = 'import jax\n\njax.config.update("jax_num_cpu_devices", 2)'
+GOOD = [
+    cell(DEVICES + "\nkey = jax.random.key(1)"),
+    cell(DEVICES + '\nfig, ax = plt.subplots()\nglue("a", fig)\nplt.close(fig)'),
+    figure(),
+    figure(cited="{numref}`Figure %s <fig-a>`"),
+    exercise(),
+]
+BAD = {
+    cells_are_short: [cell("\n".join(["x = 1"] * 31)), cell("\n".join(["x = 1"] * 7))],
+    figures_are_glued: [cell("fig, ax = plt.subplots()"), cell('fig, ax = plt.subplots()\nglue("a", fig)')],
+    figures_speak: [
+        figure(cited="below"),
+        figure(alt="Points."),
+        figure(caption=""),
+        figure(name=""),
+        figure(caption=ALT),
+        figure(cited="below") + "{numref}`fig-a`",
+    ],
+    pictures_speak: ["![moons](a.png)", "```{image} a.png\n```\n", "```{figure} a.png\n:alt: moons\n\nCaption\n```\n"],
+    every_cell_runs: [cell("x", ":tags: [skip-execution]\n\n"), cell("x", ":tags: [raises-exception]\n\n")],
+    devices_come_first: [cell("import jax"), cell("from helpers import data\n" + DEVICES)],
+    header_names_the_kernel: [cell(DEVICES).removeprefix(HEADER)],
+    one_seed: [cell("a = jax.random.key(1)\nb = jax.random.key(2)"), cell("a = jax.random.PRNGKey(1)")],
+    exercises_are_solved: [exercise(label=""), exercise(solution="other"), exercise(fold="")],
+    no_known_trap: [
+        "jax.random.key(int(time.time()))",
+        "date.today()",
+        "np.random.seed(1)",
+        "np.random.default_rng()",
+        "warnings.filterwarnings('ignore')",
+        "warnings.simplefilter('ignore')",
+        "![x](data:image/png;base64,00)",
+        "file:///x",
+        "`/home/me/data.csv`",
+        "TODO",
+    ],
+}
+
+
+@pytest.mark.parametrize("rule", BAD, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("path", pages(), ids=str)
+def test_page_keeps_rule(path, rule):
+    assert list(rule(read((ROOT / path).read_text()))) == []
+
+
+@pytest.mark.parametrize("rule", BAD, ids=lambda rule: rule.__name__)
+def test_rule_can_fail(rule):
+    for text in GOOD:
+        assert list(rule(read(text))) == []
+    for text in BAD[rule]:
+        assert list(rule(read(text))), text
+
+
+def test_pages_are_those_of_the_table_of_contents():
+    written = {path.relative_to(ROOT) for path in (ROOT / "book").rglob("*.md")}
+    assert written == set(pages())
+    assert len(set(pages())) == len(pages())
+
+
+def test_one_bibliography():
+    found = [path for path in pages() if "{bibliography}" in (ROOT / path).read_text()]
+    assert [str(path) for path in found] == ["book/references.md"]
+
+
+@pytest.mark.parametrize("command", [["check"], ["format", "--check"]], ids=" ".join)
+def test_code_is_in_style(command):
+    def ruff(*arguments, **options):
+        return subprocess.run(
+            [sys.executable, "-m", "ruff", *command, *arguments], capture_output=True, text=True, **options
+        )
+
+    assert ruff("-", input="import os;x = [1,2]\n").returncode == 1
+    result = ruff("--quiet", ".", cwd=ROOT)
+    assert result.returncode == 0, result.stdout
