@@ -94,6 +94,12 @@ def flat_numpyro(network: nn.Module, observed: Observed) -> None:
 POSITIVE = tfb.Exp()
 
 
+def hierarchical_linear_shapes(num_tasks: int) -> dict:
+    """Return the shapes of one position of the hierarchical logistic regression."""
+    shapes = {"mean": (3,), "log_sd": (), "offsets": (num_tasks, 3)}
+    return {name: jax.ShapeDtypeStruct(shape, jnp.float32) for name, shape in shapes.items()}
+
+
 def linear_logits(position: dict, x: Float[Array, "task point 2"]) -> Float[Array, "task point"]:
     """Return the logits of one line per task: weights ``mean + sd * offsets``, biases included."""
     sd = POSITIVE.forward(position["log_sd"])

@@ -70,6 +70,18 @@ def calibration_error(p: Float[Array, "*point"], y: Int[Array, "*point"], num_bi
     )
 
 
+def scores(p: Float[Array, "*point"], y: Int[Array, "*point"]) -> dict[str, float]:
+    """Return one row of the book's tables: no accuracy stands alone."""
+    calibration = calibration_error(p, y)
+    return {
+        "accuracy %": 100 * float(accuracy(p, y)),
+        "NLL": float(negative_log_likelihood(p, y)),
+        "Brier": float(brier_score(p, y)),
+        "calibration error": float(calibration.error),
+        "if calibrated": float(calibration.if_calibrated),
+    }
+
+
 def selective_accuracy(p: Float[Array, "*point"], y: Int[Array, "*point"]) -> Float[Array, " kept"]:
     """Return the accuracy on the k points decided with most confidence, for k = 1 to all of them."""
     _check(p, y)

@@ -1,0 +1,79 @@
+"""Figures: functions that take axes and arrays, and one colour and one marker per meaning."""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+from jaxtyping import Array, Float, Int
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+from helpers.metrics import Calibration
+
+CLASS_0, CLASS_1 = "#0072B2", "#D55E00"
+TOTAL, ALEATORIC, EPISTEMIC = "#555555", "#009E73", "#AA4499"
+TRUTH = "#000000"
+PROBABILITY_MAP = LinearSegmentedColormap.from_list("probability", ["#7FB2DA", "#F8F8F6", "#EFAE7C"])
+ALEATORIC_MAP = LinearSegmentedColormap.from_list("aleatoric", ["#FFFFFF", ALEATORIC, "#00382A"])
+EPISTEMIC_MAP = LinearSegmentedColormap.from_list("epistemic", ["#FFFFFF", EPISTEMIC, "#3D1538"])
+TOTAL_MAP = LinearSegmentedColormap.from_list("total", ["#FFFFFF", "#8A8A8A", "#1E1E1E"])
+LIMIT = 3.0
+
+
+def use_style() -> None:
+    """Use the book's style, with vector figures that hold no date."""
+    plt.style.use("helpers.book")
+    set_matplotlib_formats("svg", metadata={"Date": None})
+
+
+def grid(size: int = 61) -> Float[Array, "point 2"]:
+    """Return the points of a square grid over [-3, 3] squared, first coordinate fastest."""
+    line = jnp.linspace(-LIMIT, LIMIT, size)
+    return jnp.stack([a.ravel() for a in jnp.meshgrid(line, line)], axis=-1)
+
+
+def points(ax: Axes, x: Float[Array, "point 2"], y: Int[Array, " point"], size: float = 16) -> None:
+    """Draw labelled points: class 0 as blue circles, class 1 as orange triangles."""
+    for label, colour, marker in ((0, CLASS_0, "o"), (1, CLASS_1, "^")):
+        part = np.asarray(x)[np.asarray(y) == label]
+        ax.scatter(*part.T, s=size, c=colour, marker=marker, edgecolors="white", linewidths=0.4, label=f"class {label}")
+
+
+def surface(ax: Axes, values: Float[Array, " point"], colours=PROBABILITY_MAP, high: float = 1.0, boundary=True):
+    """Draw values at ``grid()`` as an image from 0 to ``high``, and the line where a probability is 1/2."""
+    size = round(np.sqrt(values.size))
+    image, extent = np.asarray(values).reshape(size, size), (-LIMIT, LIMIT, -LIMIT, LIMIT)
+    drawn = ax.imshow(image, extent=extent, cmap=colours, vmin=0, vmax=high, rasterized=True)
+    if boundary:
+        ax.contour(image, levels=[0.5], extent=extent, colors=TRUTH, linewidths=1.0)
+    return drawn
+
+
+def task_panels(num_tasks: int, draw: Callable[[Axes, int], None], columns: int = 6) -> tuple[Figure, np.ndarray]:
+    """Make one panel a task and call ``draw(ax, task)`` on each."""
+    rows = -(-num_tasks // columns)
+    size = (7.5, 1.42 * rows)
+    fig, axes = plt.subplots(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False)
+    for task, ax in enumerate(axes.flat):
+        if task >= num_tasks:
+            ax.set_axis_off()
+            continue
+        draw(ax, task)
+        ax.set(xlim=(-LIMIT, LIMIT), ylim=(-LIMIT, LIMIT), xticks=[-2, 0, 2], yticks=[-2, 0, 2], aspect="equal")
+        ax.tick_params(labelsize=7, length=2)
+        ax.set_title(ax.get_title(loc="left") or f"task {task + 1}", fontsize=8, pad=2)
+    return fig, axes
+
+
+def reliability(ax: Axes, calibration: Calibration, label: str, colour: str, marker: str = "o") -> None:
+    """Draw frequency against confidence, bars of two standard errors, and the diagonal of calibration."""
+    ax.plot([0, 1], [0, 1], color=TRUTH, linewidth=0.8, linestyle="--", zorder=0)
+    bars = 2 * np.asarray(calibration.standard_error)
+    ax.errorbar(
+        calibration.confidence, calibration.frequency, bars, color=colour, marker=marker, label=label, linewidth=1.2
+    )
+    ax.set(xlabel="predicted probability of class 1", ylabel="frequency of class 1", xlim=(0, 1), ylim=(0, 1))
+    ax.set_aspect("equal")
