@@ -1,0 +1,152 @@
+"""What a reader meets on every page of the built website, offline. Run by `make check-site`."""
+
+from html.parser import HTMLParser
+from urllib.parse import unquote, urldefrag, urljoin, urlparse
+
+import nbformat
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from chapters import ROOT, has_code, pages
+
+SITE = ROOT / "_build/html"
+PAGES = [str(page.with_suffix(".html")) for page in pages()]
+CHAPTERS = [page.with_suffix("") for page in pages() if has_code(page)]
+PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 1, "has_touch": True, "is_mobile": True}
+DESKTOP = {"viewport": {"width": 1400, "height": 900}}
+DARK = DESKTOP | {"color_scheme": "dark"}
+
+
+@pytest.mark.parametrize("path", [*PAGES, "index.html", "search.html", "genindex.html"])
+@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_page_is_clean(open_page, path, screen):
+    """No console message, no failed request, none to another host; nothing wider than the screen."""
+    page = open_page(path, **screen)
+    assert page.faults == []
+    assert page.title()
+    wide = page.evaluate(
+        """() => [...document.querySelectorAll('body *')].filter(e => {
+             const box = e.getBoundingClientRect()
+             return box.width && box.right > innerWidth + 1 && box.left < innerWidth
+           }).map(e => e.tagName + '.' + e.className).slice(0, 8)"""
+    )
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, wide
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_mathematics_is_typeset(open_page, path):
+    """Every formula of a page becomes MathJax's output, with no error in it."""
+    page = open_page(path)
+    formulas = page.locator(".math").count()
+    assert page.locator("mjx-container").count() >= formulas
+    assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
+
+
+def test_some_page_has_mathematics(open_page):
+    """The test above looks at something."""
+    assert any(open_page(path).locator("mjx-container").count() for path in PAGES)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pictures_load_and_speak(open_page, path):
+    """Every picture of the article has loaded and has an alt text that a person wrote."""
+    page = open_page(path)
+    pictures = page.eval_on_selector_all(
+        ".bd-article img",
+        "all => all.map(i => { i.loading = 'eager'; return {src: i.src, alt: i.alt, inside: i.naturalWidth} })",
+    )
+    for picture in pictures:
+        assert picture["inside"] > 0, f"not loaded: {picture}"
+        assert len(picture["alt"]) >= 40, picture
+        assert not picture["alt"].endswith((".png", ".svg")) and "_build" not in picture["alt"], picture
+
+
+class Anchors(HTMLParser):
+    """The ids and the links of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.links = set(), []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        """Collect what one tag holds."""
+        attributes = dict(attributes)
+        self.ids.update({attributes.get("id"), attributes.get("name")} - {None})
+        self.links += [attributes[name] for name in ("href", "src") if attributes.get(name)]
+
+
+def broken_links(site):
+    """Yield the links of a site's pages that lead to no file or no anchor of it."""
+    files = [path.relative_to(site) for path in site.rglob("*.html")]
+    parsed = {file.as_posix(): Anchors((site / file).read_text()) for file in files if file.parts[0] != "_static"}
+    for name, page in parsed.items():
+        for link in page.links:
+            target, anchor = urldefrag(urljoin(f"/{name}", link))
+            if urlparse(link).scheme or link.startswith("//"):
+                continue
+            target = unquote(urlparse(target).path).lstrip("/")
+            if not (site / target).is_file():
+                yield f"{name}: {link}"
+            elif anchor and target in parsed and unquote(anchor) not in parsed[target].ids:
+                yield f"{name}: {link}, no such anchor"
+
+
+def test_links_lead_somewhere(tmp_path):
+    """No broken link or anchor within the site; the check finds both kinds."""
+    (tmp_path / "a.html").write_text("<a id=x href='#x'></a><a href='a.html#y'></a><img src='b.png'>")
+    assert sorted(broken_links(tmp_path)) == ["a.html: a.html#y, no such anchor", "a.html: b.png"]
+    assert list(broken_links(SITE)) == []
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=str)
+def test_executed_notebook_can_be_downloaded(open_page, chapter):
+    """The page's download menu offers its notebook, every cell executed, outputs and all."""
+    page = open_page(f"{chapter}.html", **DESKTOP)
+    page.locator(".dropdown-download-buttons > button").click()
+    with page.expect_download() as download:
+        page.locator(".dropdown-download-buttons a[href$='.ipynb']").evaluate("a => { a.download = ''; a.click() }")
+    notebook = nbformat.read(download.value.path(), as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.execution_count for cell in code if cell.source.strip())
+    assert any(cell.outputs for cell in code)
+    assert not [o for cell in code for o in cell.outputs if o.output_type == "error"]
+
+
+def test_search_finds_a_page(open_page):
+    """A word of the book is found, and leads to a page of it."""
+    page = open_page("search.html?q=posterior")
+    page.wait_for_selector("#search-results li a")
+    link = page.locator("#search-results li a").first
+    assert "book/" in link.get_attribute("href")
+    assert page.faults == []
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_both_themes_render(open_page, path):
+    """A reader who prefers dark gets dark text grounds, with pictures left as they are drawn."""
+    grounds = {}
+    for theme in ("light", "dark"):
+        page = open_page(path, color_scheme=theme, **DESKTOP)
+        assert page.evaluate("document.documentElement.dataset.theme") == theme
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        grounds[theme] = sum(int(part) for part in colour.strip("rgba()").split(",")[:3])
+        filters = page.eval_on_selector_all(".bd-article img", "all => all.map(i => getComputedStyle(i).filter)")
+        assert set(filters) <= {"none"}
+    assert grounds["light"] > 600 > 200 > grounds["dark"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize(
+    "screen", [DESKTOP, PHONE, DESKTOP | {"color_scheme": "dark"}], ids=["desktop", "phone", "dark"]
+)
+def test_page_is_accessible(open_page, path, screen):
+    """axe finds no serious or critical fault."""
+    found = Axe().run(open_page(path, reduced_motion="reduce", **screen)).response
+    assert len(found["passes"]) > 10
+    serious = [
+        f"{rule['id']}: {node['target']} {node['failureSummary']}"
+        for rule in found["violations"]
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
+    assert serious == [], "\n".join(serious)

@@ -1,0 +1,75 @@
+"""The built website, served on this machine, and a browser that can reach nothing else."""
+
+import functools
+import http.server
+import threading
+from pathlib import Path
+
+import pytest
+from chapters import ROOT
+from playwright.sync_api import sync_playwright
+
+SITE = ROOT / "_build/html"
+BROWSER = "/usr/bin/chromium"
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """A file server that logs nothing."""
+
+    def log_message(self, *arguments):
+        """Say nothing."""
+
+
+@pytest.fixture(scope="session")
+def address():
+    """Serve the site on a free port."""
+    if not (SITE / "index.html").is_file():
+        pytest.exit("no website to look at: run `make book` first", returncode=2)
+    handler = functools.partial(Quiet, directory=SITE)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Debian's Chromium."""
+    if not Path(BROWSER).exists():
+        pytest.exit(f"{BROWSER} is missing: `apt-get install chromium fonts-liberation fonts-noto-core`", returncode=2)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def open_page(browser, address):
+    """Return ``open_page(path, **context)`` -> a loaded page and its ``faults``: console, errors, foreign requests."""
+    contexts = []
+
+    def load(path, **options):
+        context = browser.new_context(**options)
+        contexts.append(context)
+        context.set_default_timeout(20_000)
+        page = context.new_page()
+        page.faults = []
+
+        def route(route):
+            if route.request.url.startswith((address, "data:", "blob:")):
+                return route.continue_()
+            page.faults.append(f"request to {route.request.url}")
+            return route.abort()
+
+        context.route("**/*", route)
+        page.on("console", lambda m: m.type in ("error", "warning") and page.faults.append(f"console: {m.text}"))
+        page.on("pageerror", lambda error: page.faults.append(f"error: {error}"))
+        page.on("response", lambda r: r.status >= 400 and page.faults.append(f"{r.status}: {r.url}"))
+        page.goto(f"{address}/{path}", wait_until="networkidle")
+        if page.locator("script[src*=mathjax]").count():
+            page.evaluate("MathJax.startup.promise")
+        return page
+
+    yield load
+    for context in contexts:
+        context.close()
