@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 
 import flax.linen as nn
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
@@ -20,5 +22,18 @@ class MLP(nn.Module):
     @nn.compact
     def __call__(self, x: Float[Array, "*point feature"]) -> Float[Array, "*point"]:
         for units in self.hidden:
-            x = self.activation(nn.Dense(units, use_bias=self.use_bias)(x))
-        return nn.Dense(1, use_bias=self.use_bias)(x)[..., 0]
+            x = self.activation(nn.Dense(units, use_bias=self.use_bias, dot_general=_product)(x))
+        return nn.Dense(1, use_bias=self.use_bias, dot_general=_product)(x)[..., 0]
+
+
+def _product(x, kernel, dimension_numbers, precision=None):
+    """Multiply points by a kernel; a small one as a plain sum with the points last.
+
+    XLA fuses that sum with its neighbours, where it would call a matrix routine that costs more
+    than the work: the gradient of the 40-weight network on 50 points takes a third of the time.
+    """
+    if kernel.size > 64:
+        return jax.lax.dot_general(x, kernel, dimension_numbers, precision)
+    points_last = jnp.moveaxis(x, -1, 0)[:, None]
+    weights = kernel.reshape(*kernel.shape, *[1] * (x.ndim - 1))
+    return jnp.moveaxis((points_last * weights).sum(axis=0), 0, -1)
