@@ -47,7 +47,7 @@ check-site: $(READY) ## look at the built website in headless Chromium, network 
 	$(BIN)/pytest -o python_files='check_*.py' tests/site
 
 lab: $(READY) ## open the chapters in JupyterLab
-	$(BIN)/jupyter lab book
+	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/book
 
 lint: $(READY) ## ruff over Python files and notebooks
 	$(BIN)/ruff check .

@@ -21,6 +21,7 @@ DARK = DESKTOP | {"color_scheme": "dark"}
 def test_page_is_clean(open_page, path, screen):
     """No console message, no failed request, none to another host; nothing wider than the screen."""
     page = open_page(path, **screen)
+    page.wait_for_load_state("networkidle")
     assert page.faults == []
     assert page.title()
     wide = page.evaluate(

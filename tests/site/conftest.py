@@ -65,9 +65,10 @@ def open_page(browser, address):
         page.on("console", lambda m: m.type in ("error", "warning") and page.faults.append(f"console: {m.text}"))
         page.on("pageerror", lambda error: page.faults.append(f"error: {error}"))
         page.on("response", lambda r: r.status >= 400 and page.faults.append(f"{r.status}: {r.url}"))
-        page.goto(f"{address}/{path}", wait_until="networkidle")
-        if page.locator("script[src*=mathjax]").count():
-            page.evaluate("MathJax.startup.promise")
+        page.goto(f"{address}/{path}")
+        page.wait_for_function(
+            "async () => { await window.MathJax?.startup?.promise; return await document.fonts.ready }"
+        )
         return page
 
     yield load
