@@ -5,6 +5,8 @@ inputs; a hierarchical logistic regression. Four chains each, on the sources' tr
 scored on 1000 fresh test points a task.
 """
 
+from functools import partial
+
 import jax
 
 jax.config.update("jax_num_cpu_devices", 2)
@@ -66,7 +68,7 @@ def main():
         log_density = densities.flat_log_density(network)
         shapes = jax.eval_shape(network.init, jax.random.key(0), x)
         rows.append(
-            fit(key, name, lambda w: log_density(w, observed), shapes, lambda w: network.apply(w, x_new), labels)
+            fit(key, name, partial(log_density, observed=observed), shapes, partial(network.apply, x=x_new), labels)
         )
     rows.append(
         fit(

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from blackjax import diagnostics as blackjax_diagnostics
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from helpers.mcmc import Posterior
 

@@ -88,9 +88,7 @@ def sample(
     devices = jax.local_devices()
     used = max(n for n in range(1, len(devices) + 1) if units % n == 0)
     mesh = jax.sharding.Mesh(np.array(devices[:used]), ("unit",), axis_types=(AxisType.Auto,))
-    inputs = jax.device_put(
-        (jax.random.split(key, units), positions, data), NamedSharding(mesh, PartitionSpec("unit"))
-    )
+    inputs = jax.device_put((jax.random.split(key, units), positions, data), NamedSharding(mesh, PartitionSpec("unit")))
     # BlackJAX mixes types and ranks; the density itself has just been evaluated under the caller's rules.
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         draws, stats = _run(log_density, mesh, num_warmup, num_samples, target_acceptance, max_tree_depth, *inputs)
@@ -154,16 +152,23 @@ def _check(positions, data, num_warmup, num_samples, target_acceptance, max_tree
     axes = ("chain",) if data is None else ("task", "chain")
     shapes = [jnp.shape(leaf)[: len(axes)] for leaf in jax.tree.leaves(positions)]
     if not shapes or len(set(shapes)) > 1 or len(shapes[0]) < len(axes) or 0 in shapes[0]:
-        raise ValueError(f"initial_positions: given leaves that begin {shapes}, expected the same {axes} in all, none 0")
+        raise ValueError(
+            f"initial_positions: given leaves that begin {shapes}, expected the same {axes} in all, none 0"
+        )
     tasks = {jnp.shape(leaf)[:1] for leaf in jax.tree.leaves(data)}
     if data is not None and tasks != {shapes[0][:1]}:
         raise ValueError(f"data: given leading axes {sorted(tasks)}, expected {shapes[0][:1]}, one entry a task")
     return shapes[0]
 
 
-def _check_start(log_density, positions, data, batch):
+@partial(jax.jit, static_argnums=0)
+def _densities(log_density, positions, data):
     arguments = () if data is None else (data,)
-    values = jax.jit(jax.vmap(log_density))(positions, *arguments)
+    return jax.vmap(log_density)(positions, *arguments)
+
+
+def _check_start(log_density, positions, data, batch):
+    values = _densities(log_density, positions, data)
     bad = np.argwhere(~np.isfinite(np.asarray(values).reshape(batch)))
     if len(bad):
         raise ValueError(f"initial_positions: the log density is not finite at {bad.tolist()}, expected a finite start")

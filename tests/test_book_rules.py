@@ -17,12 +17,13 @@ FENCE = r"^(?P<fence>`{3,}|:{3,})\{%s\}(?P<argument>[^\n]*)\n(?P<body>.*?)^(?P=f
 
 
 class Page(NamedTuple):
-    """A page's text, the text outside its code cells, and the cells' sources and tags in order."""
+    """A page's text, the text outside its code cells, the cells' sources and tags, and the cells a reader sees unfolded."""
 
     text: str
     prose: str
     cells: list[str]
     tags: list[str]
+    shown: list[str]
 
     @property
     def code(self):
@@ -39,6 +40,7 @@ def read(text):
         prose,
         [cell.source for cell in cells],
         [tag for cell in cells for tag in cell.metadata.get("tags", [])],
+        [cell.source for cell in cells if not {"hide-input", "remove-cell"} & {*cell.metadata.get("tags", [])}],
     )
 
 
@@ -56,9 +58,9 @@ def length(source):
 
 
 def cells_are_short(page):
-    """No cell over 30 lines, and half of them no longer than 6."""
+    """No cell over 30 lines, and half of those that a reader sees unfolded no longer than 6."""
     yield from (f"a cell of {length(s)} lines: {s[:40]!r}" for s in page.cells if length(s) > 30)
-    if page.cells and (median := statistics.median(map(length, page.cells))) > 6:
+    if page.shown and (median := statistics.median(map(length, page.shown))) > 6:
         yield f"the median cell has {median} lines, more than 6"
 
 
