@@ -61,6 +61,8 @@ def store(folder):
     cache = get_cache(CACHE)
     for page in filter(has_code, pages()):
         executed = Path(folder, page.with_suffix(".ipynb").name)
+        if not executed.is_file():
+            sys.exit(f"{page} has code, and nbmake ran no {executed}")
         notebook = nbformat.read(executed, as_version=4)
         code = [cell for cell in notebook.cells if cell.cell_type == "code"]
         if not all(cell.execution_count for cell in code if cell.source.strip()):
