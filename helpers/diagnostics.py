@@ -92,10 +92,11 @@ def check(posterior: Posterior, p: Float[Array, "*task chain draw point"]) -> Ch
     tasks = zip(p, log_density, strict=True) if p.ndim == 4 else [(p, log_density)]
     runs = [(summarize(p_task), summarize(density)) for p_task, density in tasks]
     return Check(
-        rhat_predictions=max(float(jnp.quantile(s.rhat, 0.99)) for s, _ in runs),
-        rhat_log_density=max(float(d.rhat[0]) for _, d in runs),
-        ess_predictions=min(float(jnp.quantile(jnp.minimum(s.ess_bulk, s.ess_tail), 0.05)) for s, _ in runs),
-        ess_log_density=min(float(jnp.minimum(d.ess_bulk, d.ess_tail)[0]) for _, d in runs),
+        # np.max and np.min keep a NaN, the R-hat of what never moves; Python's may pass over it.
+        rhat_predictions=float(np.max([jnp.quantile(s.rhat, 0.99) for s, _ in runs])),
+        rhat_log_density=float(np.max([d.rhat[0] for _, d in runs])),
+        ess_predictions=float(np.min([jnp.quantile(jnp.minimum(s.ess_bulk, s.ess_tail), 0.05) for s, _ in runs])),
+        ess_log_density=float(np.min([jnp.minimum(d.ess_bulk, d.ess_tail)[0] for _, d in runs])),
         divergences=int(posterior.stats.diverging.sum()),
         bfmi=float(energy_bfmi(posterior.stats.energy).min()),
         integration_steps=float(posterior.stats.integration_steps.mean()),

@@ -87,7 +87,7 @@ def selective_accuracy(p: Float[Array, "*point"], y: Int[Array, "*point"]) -> Fl
     _check(p, y)
     p, y = p.ravel(), y.ravel()
     right = ((p > 0.5) == (y == 1))[jnp.argsort(-jnp.abs(p - 0.5))]
-    return jnp.cumsum(right.astype(p.dtype)) / jnp.arange(1, p.size + 1)
+    return jnp.cumsum(right.astype(jnp.float32)) / jnp.arange(1.0, p.size + 1.0)
 
 
 def _check(p, y):

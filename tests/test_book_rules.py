@@ -17,7 +17,7 @@ FENCE = r"^(?P<fence>`{3,}|:{3,})\{%s\}(?P<argument>[^\n]*)\n(?P<body>.*?)^(?P=f
 
 
 class Page(NamedTuple):
-    """A page's text, the text outside its code cells, the cells' sources and tags, and the cells a reader sees unfolded."""
+    """A page's text, the text outside its cells, their sources and tags, and the cells that are seen unfolded."""
 
     text: str
     prose: str
