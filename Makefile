@@ -28,7 +28,7 @@ $(READY): | $(LOCKED)
 	$(BIN)/pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
-.PHONY: help book test check-site lab lint pair lock clean
+.PHONY: help book test check-site results lab lint pair lock clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -45,6 +45,9 @@ test: $(READY) ## unit tests, rules of the book, and every chapter executed as r
 
 check-site: $(READY) ## look at the built website in headless Chromium, network blocked
 	$(BIN)/pytest -o python_files='check_*.py' tests/site
+
+results: $(READY) ## compute the stored results again, half an hour: experiments/NAME.py -> book/results/NAME.json
+	cd experiments && for script in $(filter-out store.py,$(notdir $(wildcard experiments/*.py))); do ../$(BIN)/python $$script || exit; done
 
 lab: $(READY) ## open the chapters in JupyterLab
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/book
