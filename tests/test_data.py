@@ -1,0 +1,146 @@
+"""Two-moons data: scaled by the training part alone, turned, and repeatable."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+from sklearn.datasets import make_moons
+
+from helpers import data
+
+KEY = jax.random.key(0)
+rotated_moons = jax.jit(data.rotated_moons, static_argnums=(1, 2, 3, 4))  # one compilation in place of a hundred
+
+
+@pytest.fixture(scope="module")
+def tasks():
+    return rotated_moons(KEY, 6, 50, 20)
+
+
+def turned_back(x, angles):
+    """Undo counter-clockwise rotations, by complex numbers."""
+    z = (np.asarray(x[..., 0]) + 1j * np.asarray(x[..., 1])) * np.exp(-1j * np.asarray(angles))[:, None]
+    return np.stack([z.real, z.imag], axis=-1)
+
+
+def close_to(values, expected):
+    """Whether the mean of independent values is within 4 of their standard errors."""
+    values = np.asarray(values, np.float64)
+    return abs(values.mean() - expected) < 4 * values.std() / np.sqrt(values.size)
+
+
+def test_shapes_and_types(tasks):
+    shapes = [(6, 50, 2), (6, 50), (6, 20, 2), (6, 20), (6,), (6, 2), (6, 2)]
+    assert [a.shape for a in tasks] == shapes
+    assert [a.dtype.kind for a in tasks] == ["f", "i", "f", "i", "f", "f", "f"]
+    assert set(np.unique(tasks.y_train)) == set(np.unique(tasks.y_test)) == {0, 1}
+    assert [a.shape for a in jax.eval_shape(data.rotated_moons, KEY)][:3] == [(18, 50, 2), (18, 50), (18, 50, 2)]
+
+
+def test_one_key_one_data_set(tasks):
+    same, other = (rotated_moons(jax.random.key(i), 6, 50, 20) for i in (0, 1))
+    assert all((a == b).all() for a, b in zip(tasks, same, strict=True))
+    assert not any((a == b).all() for a, b in zip(tasks, other, strict=True))
+
+
+def test_tasks_are_independent(tasks):
+    raw = np.asarray(data.to_raw(tasks, tasks.x_train))
+    assert np.unique(raw.round(4).reshape(-1, 2), axis=0).shape[0] == 6 * 50
+    assert np.unique(tasks.angles).size == 6
+
+
+def test_training_part_alone_is_standardised(tasks):
+    train, test = (turned_back(x, tasks.angles) for x in (tasks.x_train, tasks.x_test))
+    np.testing.assert_allclose(train.mean(axis=1), 0, atol=1e-5)
+    np.testing.assert_allclose(train.std(axis=1), 1, atol=1e-5)
+    assert (abs(test.mean(axis=1)).max(axis=1) > 0.05).all()
+
+
+def test_test_points_do_not_reach_the_training_part(monkeypatch, tasks):
+    original = data.two_moons
+
+    def test_points_far_away(key, num_points, noise):
+        x, y = original(key, num_points, noise)
+        return data.Points(x.at[50:].add(100), y)
+
+    monkeypatch.setattr(data, "two_moons", test_points_far_away)
+    moved = jax.jit(lambda key: data.rotated_moons(key, 6, 50, 20))(KEY)
+    for name in ("x_train", "location", "scale"):
+        np.testing.assert_allclose(getattr(moved, name), getattr(tasks, name), atol=1e-5)
+    assert (jnp.abs(moved.x_test - tasks.x_test).max(axis=2) > 50).all()
+
+
+def test_tasks_without_noise_lie_on_two_half_circles():
+    tasks = rotated_moons(KEY, 6, 50, 20, 0.0)
+    for x, y in ((tasks.x_train, tasks.y_train), (tasks.x_test, tasks.y_test)):
+        scale, location = np.asarray(tasks.scale)[:, None], np.asarray(tasks.location)[:, None]
+        raw = turned_back(x, tasks.angles) * scale + location
+        np.testing.assert_allclose(data.to_raw(tasks, x), raw, atol=1e-5)
+        arm = raw - np.where(y[..., None] == 1, [1.0, 0.5], 0.0)
+        np.testing.assert_allclose(np.hypot(*arm.T), 1, atol=1e-5)
+        assert (arm[..., 1] * (1 - 2 * np.asarray(y)) > -1e-5).all()
+
+
+def test_angles_are_normal_with_sd_of_90_degrees():
+    angles = np.asarray(rotated_moons(KEY, 4000, 2, 1).angles)
+    assert close_to(angles, 0) and close_to(angles**2, (np.pi / 2) ** 2)
+    assert scipy.stats.kstest(angles, scipy.stats.norm(0, np.pi / 2).cdf).pvalue > 1e-3
+
+
+def test_two_moons_have_the_moments_of_noisy_half_circles():
+    x, y = (np.asarray(a, np.float64) for a in data.two_moons(KEY, 40_000, noise=0.3))
+    assert close_to(y, 0.5)
+    for label, mean in ((0, [0, 2 / np.pi]), (1, [1, 0.5 - 2 / np.pi])):
+        deviations = x[y == label] - mean
+        assert all(close_to(column, 0) for column in deviations.T)
+        for column, variance in zip(deviations.T, [0.5 + 0.3**2, 0.5 - 4 / np.pi**2 + 0.3**2], strict=True):
+            assert close_to(column**2, variance)
+
+
+def test_source_moons_follow_the_steps_of_the_source():
+    random = np.random.RandomState(31)
+    tasks = data.source_moons()
+    for task in range(18):
+        x, y = make_moons(n_samples=100, noise=0.3, random_state=random)
+        theta = np.radians(random.randn() * 90.0)
+        right = np.array([[np.cos(theta), -np.sin(theta)], [np.sin(theta), np.cos(theta)]])
+        x = ((x - x.mean(axis=0)) / x.std(axis=0)) @ right
+        found = np.concatenate([tasks.x_train[task], tasks.x_test[task]])
+        np.testing.assert_allclose(found, x, atol=2e-6)
+        assert (np.concatenate([tasks.y_train[task], tasks.y_test[task]]) == y).all()
+    assert tasks.x_train.shape == tasks.x_test.shape == (18, 50, 2)
+
+
+def test_redrawn_test_points_leave_the_rest(tasks):
+    redrawn = data.redraw_test(KEY, tasks, 70)
+    same = [name for name in data.Tasks._fields if getattr(redrawn, name) is getattr(tasks, name)]
+    assert same == ["x_train", "y_train", "angles", "location", "scale"]
+    assert redrawn.x_test.shape == (6, 70, 2) and redrawn.y_test.shape == (6, 70)
+
+
+def test_first_points_marks_each_task_apart():
+    expected = [[False, False, False], [True, False, False], [True, True, True]]
+    assert data.first_points(3, [0, 1, 3]).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: data.two_moons(KEY, 0), "num_points: given 0, expected an integer of 1 or more"),
+        (lambda: data.two_moons(KEY, 2.5), "num_points: given 2.5, expected an integer of 1 or more"),
+        (lambda: data.two_moons(KEY, 10, -0.1), "noise: given -0.1, expected a finite number of 0 or more"),
+        (lambda: data.rotated_moons(KEY, noise=float("nan")), "noise: given nan, expected a finite number"),
+        (lambda: data.rotated_moons(KEY, 0), "num_tasks: given 0, expected an integer of 1 or more"),
+        (lambda: data.rotated_moons(KEY, 1, 1), "num_train: given 1, expected an integer of 2 or more"),
+        (lambda: data.rotated_moons(KEY, 1, 2, 0), "num_test: given 0, expected an integer of 1 or more"),
+        (lambda: data.redraw_test(KEY, data.source_moons(), -1), "num_test: given -1, expected an integer of 1"),
+        (lambda: data.moons_log_density(jnp.ones((1, 2)), 0.01), "noise: given 0.01, expected a finite number of 0.05"),
+        (lambda: data.moons_probability(jnp.ones((1, 2)), jnp.inf), "noise: given inf, expected a finite number"),
+        (lambda: data.first_points(5, [6]), r"sizes: given \[6\], expected one integer per task from 0 to 5"),
+        (lambda: data.first_points(5, [-1, 2]), r"sizes: given \[-1, 2\], expected one integer per task"),
+    ],
+)
+def test_impossible_requests_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,56 @@
+"""Hierarchical logistic regression: NumPyro's density and gradient, and a scale that keeps its prior."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpyro.infer.util import potential_energy
+
+from helpers import densities, mcmc
+
+random = np.random.default_rng(0)
+X, Y = random.normal(size=(3, 12, 2)).astype(np.float32), random.integers(0, 2, size=(3, 12)).astype(np.int32)
+
+
+def position_of(seed):
+    return mcmc.normal_starts(jax.random.key(seed), densities.hierarchical_linear_shapes(3), ())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hierarchical_posterior_equals_numpyros(seed):
+    position = position_of(seed)
+
+    def ours(position):
+        return densities.hierarchical_linear_log_density(position, X, Y)
+
+    def theirs(position):  # NumPyro's own coordinate of a positive site is its logarithm too
+        sites = {"mean": position["mean"], "sd": position["log_sd"], "offsets": position["offsets"]}
+        return -potential_energy(densities.hierarchical_linear_numpyro, (X, Y), {}, sites)
+
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        expected = jax.jit(jax.value_and_grad(theirs))(position)
+    found = jax.jit(jax.value_and_grad(ours))(position)
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-4), found, expected)
+
+
+def test_scale_keeps_its_half_normal_prior_through_the_logarithm():
+    log_sd = jnp.linspace(-12, 3, 3001)
+    position = {"mean": jnp.zeros(3), "offsets": jnp.zeros((1, 3))}
+
+    def density(log_sd):  # of no points: the prior alone
+        nothing = jnp.zeros((1, 0, 2)), jnp.zeros((1, 0), jnp.int32)
+        return jnp.exp(densities.hierarchical_linear_log_density({**position, "log_sd": log_sd}, *nothing))
+
+    values = np.asarray(jax.vmap(density)(log_sd)) * (2 * np.pi) ** 3  # six standard normals at 0
+    np.testing.assert_allclose(np.trapezoid(values, log_sd), 1, rtol=1e-4)
+    below_one = np.asarray(log_sd) <= 0
+    np.testing.assert_allclose(np.trapezoid(values[below_one], log_sd[below_one]), 0.682689, rtol=1e-3)
+
+
+def test_linear_logits_are_one_line_per_task():
+    position = position_of(0)
+    weights = position["mean"][None] + np.exp(position["log_sd"]) * position["offsets"]
+    expected = [X[t] @ weights[t, :2] + weights[t, 2] for t in range(3)]
+    np.testing.assert_allclose(densities.linear_logits(position, X), expected, rtol=1e-4, atol=1e-5)

@@ -1,0 +1,148 @@
+"""The sampler draws from its target, and refuses what cannot work.
+
+Another processor's rounding gives other draws, so bounds are 5 Monte Carlo standard errors of
+quantities whose effective sample size is large.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from blackjax.diagnostics import effective_sample_size
+
+from helpers import mcmc
+
+SIZES = np.array([1.0, 1000.0, 0.001], np.float32)  # of three tasks
+MEANS = SIZES[:, None] * np.array([[1.0, 2.0, 3.0], [0.0, 0.0, -2.0], [0.5, 0.0, 0.0]], np.float32)
+FACTOR = np.array([[1.0, 0.0, 0.0], [0.9, 0.5, 0.0], [0.0, -0.5, 1.0]], np.float32)
+DATA = {"mean": MEANS, "whiten": np.linalg.inv(FACTOR)[None] / SIZES[:, None, None]}
+traces = []
+
+
+def normal(position, data):
+    """A correlated normal of three dimensions, its position in two leaves."""
+    traces.append(1)
+    z = data["whiten"] @ (jnp.concatenate([position["a"][None], position["b"]]) - data["mean"])
+    return -0.5 * z @ z
+
+
+def starts(num_chains=2):
+    shapes = {"a": jnp.zeros(()), "b": jnp.zeros(2)}
+    standard = mcmc.normal_starts(jax.random.key(1), shapes, (3, num_chains))
+    return jax.tree.map(lambda leaf: leaf * SIZES.reshape(3, *(1,) * (leaf.ndim - 1)), standard)
+
+
+def draw(seed=0):
+    return mcmc.sample(jax.random.key(seed), normal, starts(), data=DATA)
+
+
+@pytest.fixture(scope="module")
+def posterior():
+    return draw()
+
+
+def test_leaves_are_chains_of_draws_like_one_position(posterior):
+    assert jax.tree.map(jnp.shape, posterior.draws) == {"a": (3, 2, 1000), "b": (3, 2, 1000, 2)}
+    assert {leaf.shape for leaf in posterior.stats} == {(3, 2, 1000)}
+    assert [leaf.dtype.kind for leaf in posterior.stats] == ["f", "b", "f", "f", "i"]
+
+
+def test_every_task_has_the_right_mean_and_covariance(posterior):
+    draws = np.concatenate([posterior.draws["a"][..., None], posterior.draws["b"]], axis=-1)
+    z = (draws - MEANS[:, None, None]) / SIZES[:, None, None, None]
+    products = (z[..., :, None] * z[..., None, :] - FACTOR @ FACTOR.T).reshape(*z.shape[:3], 9)
+    values = np.moveaxis(np.concatenate([z, products], axis=-1), 0, 2)  # [chain, draw, task, quantity], of mean 0
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        ess = jax.jit(effective_sample_size)(values)
+    assert ess.shape == (3, 12) and ess.min() > 300
+    assert (abs(values.mean(axis=(0, 1))) < 5 * values.std(axis=(0, 1)) / np.sqrt(ess)).all()
+
+
+def test_statistics_are_those_of_the_draws(posterior):
+    log_density = jax.vmap(jax.vmap(jax.vmap(normal, (0, None)), (0, None)))(posterior.draws, DATA)
+    stats = posterior.stats
+    np.testing.assert_allclose(stats.log_density, log_density, rtol=1e-3, atol=1e-3)
+    kinetic = np.asarray(stats.energy + stats.log_density)  # half a chi-squared of 3 degrees a draw
+    assert kinetic.min() > -1e-3 and (abs(kinetic.mean(axis=2) - 1.5) < 5 * np.sqrt(1.5 / 300)).all()
+    assert not stats.diverging.any()
+    assert stats.acceptance.min() >= 0 and stats.acceptance.max() < 1.001 and stats.acceptance.mean(axis=2).min() > 0.6
+    assert (stats.integration_steps.mean(axis=(1, 2)) < 30).all()  # each task has found its own step size
+
+
+def test_the_same_call_gives_the_same_draws_and_compiles_nothing(posterior):
+    before = len(traces)
+    again, other = draw(), draw(seed=1)
+    assert len(traces) == before
+    assert all((a == b).all() for a, b in zip(jax.tree.leaves(posterior), jax.tree.leaves(again), strict=True))
+    assert (other.draws["b"] != posterior.draws["b"]).mean() > 0.9
+
+
+def first_draws():
+    """Return the first draws [task, chain, draw, 2] where every task is the first, and every start the same."""
+    start = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf[:1, :1], (3, 2, *leaf.shape[2:])), starts())
+    data = jax.tree.map(lambda leaf: np.broadcast_to(leaf[:1], leaf.shape), DATA)
+    return mcmc.sample(jax.random.key(0), normal, start, num_warmup=20, num_samples=3, data=data).draws["b"]
+
+
+def test_equal_chains_of_equal_tasks_get_randomness_of_their_own():
+    draws = np.asarray(first_draws()).reshape(6, -1)
+    assert min(abs(a - b).max() for i, a in enumerate(draws) for b in draws[:i]) > 0.01
+
+
+def test_the_number_of_devices_changes_no_more_than_rounding_does(monkeypatch):
+    """XLA compiles for one device by other passes than for several: last bits may differ, and long runs with them."""
+    used, run = [], mcmc._run
+    monkeypatch.setattr(mcmc, "_run", lambda density, mesh, *rest: used.append(mesh.size) or run(density, mesh, *rest))
+    on_two = first_draws()
+    monkeypatch.setattr(jax, "local_devices", lambda: jax.devices()[:1])
+    np.testing.assert_allclose(on_two, first_draws(), atol=0.01)
+    assert used == [2, 1]
+
+
+def test_divergences_are_flagged_and_trees_are_limited():
+    def cliff(x):
+        return -1e5 * jnp.maximum(0.0, jnp.abs(x).max() - 1.0)
+
+    stats = mcmc.sample(jax.random.key(0), cliff, jnp.zeros((3, 2)), num_samples=200, max_tree_depth=3).stats
+    assert stats.diverging.shape == (3, 200) and stats.diverging.sum() > 20
+    assert stats.integration_steps.max() <= 7
+
+
+def test_starts_are_dispersed_and_leaves_independent():
+    start = mcmc.normal_starts(jax.random.key(0), {"a": jnp.zeros(50), "b": jnp.zeros((50,))}, (4, 20), scale=3.0)
+    a, b = np.asarray(start["a"]).ravel(), np.asarray(start["b"]).ravel()
+    for values in (a, b):
+        assert abs(values.mean()) < 4 * 3 / np.sqrt(4000) and abs(values.std() - 3) < 4 * 3 / np.sqrt(8000)
+    assert abs(np.corrcoef(a, b)[0, 1]) < 4 / np.sqrt(4000)
+
+
+def test_an_improper_density_is_no_silent_infinity():
+    with pytest.raises(FloatingPointError, match=r"the draws of chains \[\[0\], \[1\]\] are not finite"):
+        mcmc.sample(jax.random.key(0), lambda x: x.sum(), jnp.zeros((2, 1)), num_samples=10)
+
+
+def infinite_at_chain_1(start):
+    return {**start, "a": start["a"].at[2, 1].set(jnp.inf)}
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"num_samples": 0}, "num_samples: given 0, expected an integer of 1 or more"),
+        ({"num_samples": 1.5}, "num_samples: given 1.5, expected an integer"),
+        ({"num_warmup": 5}, "num_warmup: given 5, expected an integer of 20 or more"),
+        ({"max_tree_depth": 0}, "max_tree_depth: given 0, expected an integer of 1 or more"),
+        ({"target_acceptance": 1.0}, "target_acceptance: given 1.0, expected a number between 0 and 1"),
+        ({"initial_positions": {}}, r"initial_positions: given leaves that begin \[\], expected the same"),
+        ({"initial_positions": starts(0)}, r"initial_positions: given .*\(3, 0\).* none 0"),
+        ({"initial_positions": {**starts(), "b": starts(4)["b"]}}, r"initial_positions: given .*\(3, 2\), \(3, 4\)"),
+        ({"initial_positions": jnp.zeros(3)}, r"initial_positions: given .*\(3,\).* expected .*'task', 'chain'"),
+        ({"data": jax.tree.map(lambda a: a[:2], DATA)}, r"data: given leading axes \[\(2,\)\], expected \(3,\)"),
+        ({"initial_positions": infinite_at_chain_1(starts())}, r"not finite at \[\[2, 1\]\], expected a finite start"),
+    ],
+)
+def test_impossible_requests_are_refused_before_sampling(change, message, monkeypatch):
+    monkeypatch.setattr(mcmc, "_run", lambda *_: pytest.fail("sampling began"))
+    arguments = {"initial_positions": starts(), "data": DATA, **change}
+    with pytest.raises(ValueError, match=message):
+        mcmc.sample(jax.random.key(0), normal, **arguments)
