@@ -102,7 +102,11 @@ def source_moons() -> Tasks:
 
 
 def redraw_test(key: Key[Array, ""], tasks: Tasks, num_test: int = 1000, noise: float = 0.3) -> Tasks:
-    """Return the same tasks with fresh test points, enough to score a method without much error."""
+    """Return the same tasks with fresh test points, enough to score a method without much error.
+
+    Raises:
+        ValueError: no test points, or a noise that is negative or not finite.
+    """
     _check_size("num_test", num_test)
     keys = jax.random.split(key, tasks.angles.shape[0])
     raw, y = jax.vmap(lambda k: two_moons(k, num_test, noise))(keys)
@@ -117,7 +121,8 @@ def first_points(num_points: int, sizes: Sequence[int]) -> Bool[Array, "task poi
         ValueError: a size below 0 or above ``num_points``.
     """
     sizes = np.asarray(sizes)
-    if sizes.ndim != 1 or (sizes < 0).any() or (sizes > num_points).any():
+    whole = sizes.ndim == 1 and sizes.size > 0 and np.issubdtype(sizes.dtype, np.integer)
+    if not whole or (sizes < 0).any() or (sizes > num_points).any():
         raise ValueError(f"sizes: given {sizes.tolist()}, expected one integer per task from 0 to {num_points}")
     return jnp.arange(num_points)[None, :] < jnp.asarray(sizes)[:, None]
 
@@ -180,7 +185,7 @@ def _to_raw(x, angle, location, scale):
 
 
 def _check_size(name, size, least=1):
-    if size != int(size) or size < least:
+    if not np.isfinite(size) or size != int(size) or size < least:
         raise ValueError(f"{name}: given {size}, expected an integer of {least} or more")
 
 

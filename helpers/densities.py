@@ -44,7 +44,7 @@ def observe(x: Array, y: Array, prior_scales: Array) -> Observed:
         raise ValueError(f"x: given {np.count_nonzero(~np.isfinite(x))} values that are not finite, expected none")
     if not np.isin(y, (0, 1)).all():
         raise ValueError(f"y: given labels {np.unique(y).tolist()}, expected 0 and 1")
-    if scales.ndim != 1 or not (np.isfinite(scales) & (scales > 0)).all():
+    if scales.ndim != 1 or not scales.size or not (np.isfinite(scales) & (scales > 0)).all():
         raise ValueError(f"prior_scales: given {scales.tolist()}, expected one positive number a layer")
     scales = np.broadcast_to(scales, (*x.shape[:-2], *scales.shape))
     return Observed(jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.int32), jnp.asarray(scales, jnp.float32))

@@ -69,7 +69,17 @@ def _summarize(flat):
 
 
 def leave_one_out(log_likelihood: Float[Array, "chain draw point"]) -> LeaveOneOut:
-    """Estimate leave-one-out predictive densities by BlackJAX's PSIS (Vehtari, Gelman and Gabry 2017)."""
+    """Estimate leave-one-out predictive densities by BlackJAX's PSIS (Vehtari, Gelman and Gabry 2017).
+
+    Raises:
+        ValueError: another number of axes, or values that are not finite.
+    """
+    if log_likelihood.ndim != 3 or not np.isfinite(log_likelihood).all():
+        raise ValueError(
+            f"log_likelihood: given shape {log_likelihood.shape} and "
+            f"{np.count_nonzero(~np.isfinite(log_likelihood))} values that are not finite, "
+            "expected [chain, draw, point] and none"
+        )
     flat = jnp.moveaxis(log_likelihood.reshape(-1, log_likelihood.shape[-1]), 1, 0)
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         return _leave_one_out(flat)
@@ -122,5 +132,5 @@ def to_arviz(posterior: Posterior):
     names = {"log_density": "lp", "acceptance": "acceptance_rate", "integration_steps": "n_steps"}
     stats = {names.get(name, name): np.asarray(value) for name, value in posterior.stats._asdict().items()}
     paths = jax.tree_util.tree_flatten_with_path(posterior.draws)[0]
-    draws = {".".join(str(getattr(k, "key", k)) for k in path): np.asarray(leaf) for path, leaf in paths}
+    draws = {".".join(str(getattr(k, "key", k)) for k in path) or "position": np.asarray(leaf) for path, leaf in paths}
     return arviz.from_dict(posterior=draws, sample_stats=stats)

@@ -1,9 +1,10 @@
 """NUTS with nutpie's diagonal Fisher metric, chains spread over devices.
 
 Every chain is one unit of work with its own warm-up, step size and metric. Units go over
-the devices by ``shard_map`` and, within a device, one after the other by ``lax.map``, so the
-draws are the same on any number of devices. ``vmap`` would make every chain wait for the
-longest trajectory of all.
+the devices by ``shard_map`` and, within a device, one after the other by ``lax.map``; ``vmap``
+would make every chain wait for the longest trajectory of all. Draws do not depend on the number
+of devices up to rounding: XLA compiles the programs of one device and of several apart, and a
+chain may carry a last bit far.
 """
 
 from collections.abc import Callable

@@ -50,4 +50,5 @@ def entropy_split(p: Float[Array, "chain draw point"]) -> Split:
         return (entr(q) + entr(1 - q)) / jnp.log(2.0)
 
     total, aleatoric = bits(p.mean(axis=(0, 1))), bits(p).mean(axis=(0, 1))
-    return Split(total, aleatoric, total - aleatoric)
+    # Rounding may leave a tiny negative difference where all draws agree.
+    return Split(total, aleatoric, jnp.maximum(total - aleatoric, 0.0))
