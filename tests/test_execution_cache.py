@@ -79,6 +79,7 @@ def test_store_keeps_outputs_and_seconds(chapter):
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), chapter)
     execution_cache.store(chapter.parent)
     written = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x = 1")])
-    record = execution_cache.get_cache(execution_cache.CACHE).match_cache_notebook(written)
+    with execution_cache.opened() as cache:
+        record = cache.match_cache_notebook(written)
     assert record.data == {"execution_seconds": 2.0}
     assert record.uri == str(chapter.parent / "book/data.md")

@@ -10,6 +10,7 @@ by content, and a cache of other inputs is dropped.
 import hashlib
 import shutil
 import sys
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -55,10 +56,25 @@ def take_timing(notebook):
     return (times[-1] - times[0]).total_seconds()
 
 
+@contextmanager
+def opened():
+    """The book's cache, whose database is closed at the end: jupyter-cache leaves it open."""
+    cache = get_cache(CACHE)
+    try:
+        yield cache
+    finally:
+        cache.db.dispose()
+
+
 def store(folder):
     """Cache the chapters that nbmake executed in ``folder``; fail if it left one unexecuted."""
     check()
-    cache = get_cache(CACHE)
+    with opened() as cache:
+        store_all(folder, cache)
+
+
+def store_all(folder, cache):
+    """Do so with the cache open."""
     for page in filter(has_code, pages()):
         executed = Path(folder, page.with_suffix(".ipynb").name)
         if not executed.is_file():
