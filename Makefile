@@ -46,8 +46,8 @@ test: $(READY) ## unit tests, rules of the book, and every chapter executed as r
 check-site: $(READY) ## look at the built website in headless Chromium, network blocked
 	$(BIN)/pytest -o python_files='check_*.py' tests/site
 
-results: $(READY) ## compute the stored results again, half an hour: experiments/NAME.py -> book/results/NAME.json
-	cd experiments && for script in $(filter-out store.py,$(notdir $(wildcard experiments/*.py))); do ../$(BIN)/python $$script || exit; done
+results: $(READY) ## compute the stored results again, two hours: experiments/NAME.py -> book/results/NAME.json
+	cd experiments && for script in $(filter-out store.py fits.py,$(notdir $(wildcard experiments/*.py))); do ../$(BIN)/python $$script || exit; done
 
 lab: $(READY) ## open the chapters in JupyterLab
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/book

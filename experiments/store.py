@@ -9,8 +9,11 @@ PACKAGES = ("jax", "jaxlib", "blackjax", "flax", "numpyro", "tfp-nightly", "scik
 
 
 def digest(script: Path) -> str:
-    """Return the hash by which a stored result names the script that made it."""
-    return hashlib.sha256(Path(script).read_bytes()).hexdigest()
+    """Return the hash by which a stored result names the script that made it, ``fits.py`` included if it uses it."""
+    code = Path(script).read_bytes()
+    if b"\nimport fits" in code:
+        code += Path(script).with_name("fits.py").read_bytes()
+    return hashlib.sha256(code).hexdigest()
 
 
 def write(script: str, settings: dict, rows: list[dict]) -> None:
