@@ -22,7 +22,8 @@ SETTINGS = {
     "num_train": [5, 15, 150],
     "noise": [0.2, 0.5],
     "sizes": [5, 15, 50, 100, 150],  # four tasks of each, in one fit and alone
-    "flat_scales": [0.25, 1.0, 12.0],
+    "flat_scales": [0.5, 1.0, 24.0],
+    "num_samples": 150,  # of every chain: one for each flat network, two for each hierarchical one
     "threshold_nll": 0.005,  # fixed before any result was seen: a smaller difference is called none
 }
 BASE = {"num_tasks": 18, "num_train": 50, "noise": 0.3}
@@ -45,17 +46,21 @@ def fit(key, what, value, x, y, weight, x_test, y_test):
         ("N(0, 1)", key_normal, (1.0, 1.0, 1.0)),
         ("chosen scales", key_scaled, tuple(SETTINGS["flat_scales"])),
     ):
-        p = np.zeros((*batch, fits.CHAINS, y_test.shape[-1]))
+        p = np.zeros((*batch, 1, y_test.shape[-1]))
         sizes = np.asarray(weight[0].sum(axis=1)).astype(int)
         for size, key_size in zip(np.unique(sizes), jax.random.split(key_arm, len(np.unique(sizes))), strict=True):
             part = np.flatnonzero(sizes == size)
-            draws = fits.fit_flat(key_size, x[:, part, :size], y[:, part, :size], jnp.array(scales)).draws
+            points = x[:, part, :size], y[:, part, :size]
+            draws = fits.fit_flat(key_size, *points, jnp.array(scales), SETTINGS["num_samples"], chains=1).draws
             means = fits.flat_means(draws, x_test[:, part].reshape(-1, *x_test.shape[2:]))
             p[:, part] = np.asarray(means).reshape(batch[0], len(part), *means.shape[1:])
         keep(arm, np.moveaxis(p, 2, 1))
 
     shapes = hierarchical.shapes(fits.NETWORK, batch[1])
-    posterior = fits.fit_hierarchical(key_hierarchical, LOG_DENSITY, shapes, fits.stack_labelled(x, y, weight))
+    labelled = fits.stack_labelled(x, y, weight)
+    posterior = fits.fit_hierarchical(
+        key_hierarchical, LOG_DENSITY, shapes, labelled, num_samples=SETTINGS["num_samples"]
+    )
     keep("hierarchical", fits.hierarchical_means(posterior, x_test, LOGITS), posterior)
     return rows
 
