@@ -20,24 +20,25 @@ SETTINGS = {
     "seed": 3006,
     "models": {"every layer": 3, "output layer shared": 2},  # the number of layers with a group level
     "num_started": 8,
-    "num_chains": 4,
+    "num_chains": {"every layer": 4, "output layer shared": 8},
     "power": 0.6,  # of the likelihood in the tempered stage
     "num_tempered": 300,
     "num_warmup": 300,
-    "num_samples": 16000,
-    "max_tree_depth": 6,
+    "num_samples": 6000,
+    "target_acceptance": 0.9,
+    "max_tree_depth": 7,
     "test_points": 1000,
 }
 NETWORK = networks.MLP()
 LOG_DENSITY, LOGITS = hierarchical.log_density(NETWORK), hierarchical.logits(NETWORK)
 
 
-def run(key, tasks, num_special):
+def run(key, tasks, num_special, num_chains):
     """Sample one model; return its posterior and how many of the started chains reached the mode."""
     key_start, key_tempered, key_chains = jax.random.split(key, 3)
     shapes = hierarchical.shapes(NETWORK, 18, special=LAYERS[:num_special])
     starts = mcmc.normal_starts(key_start, shapes, (SETTINGS["num_started"],))
-    common = {"num_warmup": SETTINGS["num_warmup"], "max_tree_depth": SETTINGS["max_tree_depth"]}
+    common = {name: SETTINGS[name] for name in ("num_warmup", "max_tree_depth", "target_acceptance")}
     seen = hierarchical.labelled(tasks.x_train, tasks.y_train)
     below = hierarchical.labelled(tasks.x_train, tasks.y_train, SETTINGS["power"])
     tempered = mcmc.sample(
@@ -48,7 +49,7 @@ def run(key, tasks, num_special):
     # Where the output layer is special, the mode is the one in which it is the widest.
     reached = np.flatnonzero(log_sd.argmax(axis=1) == 2) if num_special == 3 else np.arange(len(log_sd))
     print(np.exp(log_sd).round(2).tolist(), flush=True)
-    starts = jax.tree.map(lambda a: a[reached[: SETTINGS["num_chains"]]], ends)
+    starts = jax.tree.map(lambda a: a[reached[:num_chains]], ends)
     posterior = mcmc.sample(
         key_chains, lambda p: LOG_DENSITY(p, seen), starts, num_samples=SETTINGS["num_samples"], **common
     )
@@ -73,8 +74,8 @@ def row(name, posterior, reached, source, tasks):
     def by_task(p):
         return [float(metrics.negative_log_likelihood(*pair)) for pair in zip(p, tasks.y_test, strict=True)]
 
-    p_source, p_train, p_test = at(source.x_test, 8), at(tasks.x_train, 32), at(tasks.x_test, 64)
-    log_likelihood = of_draws(posterior, labels, 16)
+    p_source, p_train, p_test = at(source.x_test, 4), at(tasks.x_train, 20), at(tasks.x_test, 30)
+    log_likelihood = of_draws(posterior, labels, 8)
     left_out = diagnostics.leave_one_out(log_likelihood)
     flat = np.asarray(log_likelihood, dtype=np.float64).reshape(-1, log_likelihood.shape[-1])
     full = np.log(np.exp(flat).mean(axis=0))
@@ -109,7 +110,7 @@ def main():
     keys = jax.random.split(jax.random.key(SETTINGS["seed"]), len(SETTINGS["models"]))
     rows = []
     for key, (name, num_special) in zip(keys, SETTINGS["models"].items(), strict=True):
-        posterior, reached = run(key, tasks, num_special)
+        posterior, reached = run(key, tasks, num_special, SETTINGS["num_chains"][name])
         rows.append(row(name, posterior, reached, source, tasks))
     store.write(__file__, SETTINGS, rows)
 
