@@ -27,7 +27,8 @@ def numbers(part):
 def problems(script):
     """Yield where ``book/results/NAME.json`` is not what ``experiments/NAME.py`` writes."""
     result = json.loads((script.parent.parent / "book" / "results" / f"{script.stem}.json").read_text())
-    assigned = {s.targets[0].id: s.value for s in ast.parse(script.read_text()).body if isinstance(s, ast.Assign)}
+    statements = [s for s in ast.parse(script.read_text()).body if isinstance(s, ast.Assign)]
+    assigned = {s.targets[0].id: s.value for s in statements if isinstance(s.targets[0], ast.Name)}
     if result["script"] != store.digest(script):
         yield "the script has changed since: run it again"
     if result["settings"] != ast.literal_eval(assigned["SETTINGS"]):
