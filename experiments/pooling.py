@@ -19,7 +19,7 @@ SETTINGS = {
     "seed": 3002,
     "num_redraws": 20,
     "num_tasks": [2, 5, 50],
-    "num_train": [5, 15, 150],
+    "num_train": [5, 15, 200],
     "noise": [0.2, 0.5],
     "sizes": [5, 15, 50, 100, 150],  # four tasks of each, in one fit and alone
     "flat_scales": [0.5, 1.0, 24.0],

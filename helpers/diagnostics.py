@@ -51,15 +51,15 @@ def summarize(values: Any) -> Summary:
     Raises:
         ValueError: fewer than 2 chains or 4 draws, or values that are not finite.
     """
-    leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(values)]
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(values)]
     for leaf in leaves:
         if leaf.ndim < 2 or leaf.shape[0] < 2 or leaf.shape[1] < 4:
             raise ValueError(f"values: given shape {leaf.shape}, expected [chain, draw, ...], 2 chains and 4 draws")
         if not np.isfinite(leaf).all():
             raise ValueError("values: given some that are not finite, expected none")
-    flat = jnp.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in leaves], axis=2)
+    flat = np.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in leaves], axis=2)
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):  # BlackJAX mixes both
-        return _summarize(flat)
+        return jax.tree.map(np.asarray, _summarize(flat))
 
 
 @jax.jit
@@ -91,6 +91,7 @@ def _leave_one_out(flat):
     return LeaveOneOut(logsumexp(log_weights + flat, axis=1), pareto_k)
 
 
+@jax.jit
 def energy_bfmi(energy: Float[Array, "*chain draw"]) -> Float[Array, "*chain"]:
     """Return the mean squared change of the energy over its variance; below 0.3 the tails are hardly visited."""
     return (jnp.diff(energy, axis=-1) ** 2).mean(axis=-1) / energy.var(axis=-1)
@@ -100,13 +101,14 @@ def check(posterior: Posterior, p: Float[Array, "*task chain draw point"]) -> Ch
     """Diagnose a run by its predictions and its log density; with tasks, report the worst task."""
     log_density = posterior.stats.log_density
     tasks = zip(p, log_density, strict=True) if p.ndim == 4 else [(p, log_density)]
-    runs = [(summarize(p_task), summarize(density)) for p_task, density in tasks]
+    runs = [summarize((p_task, density)) for p_task, density in tasks]  # the log density is the last quantity
+    ess = [np.minimum(run.ess_bulk, run.ess_tail) for run in runs]
     return Check(
         # np.max and np.min keep a NaN, the R-hat of what never moves; Python's may pass over it.
-        rhat_predictions=float(np.max([jnp.quantile(s.rhat, 0.99) for s, _ in runs])),
-        rhat_log_density=float(np.max([d.rhat[0] for _, d in runs])),
-        ess_predictions=float(np.min([jnp.quantile(jnp.minimum(s.ess_bulk, s.ess_tail), 0.05) for s, _ in runs])),
-        ess_log_density=float(np.min([jnp.minimum(d.ess_bulk, d.ess_tail)[0] for _, d in runs])),
+        rhat_predictions=float(np.max([np.quantile(run.rhat[:-1], 0.99) for run in runs])),
+        rhat_log_density=float(np.max([run.rhat[-1] for run in runs])),
+        ess_predictions=float(np.min([np.quantile(e[:-1], 0.05) for e in ess])),
+        ess_log_density=float(np.min([e[-1] for e in ess])),
         divergences=int(posterior.stats.diverging.sum()),
         bfmi=float(energy_bfmi(posterior.stats.energy).min()),
         integration_steps=float(posterior.stats.integration_steps.mean()),

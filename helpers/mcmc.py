@@ -41,9 +41,17 @@ class Posterior(NamedTuple):
 def normal_starts(key: Key[Array, ""], position: Any, batch: tuple[int, ...], scale: float = 1.0) -> Any:
     """Draw dispersed starts N(0, scale) for every leaf of a position (its shapes suffice), leading axes ``batch``."""
     leaves, structure = jax.tree.flatten(position)
-    keys = jax.random.split(key, len(leaves))
-    starts = [scale * jax.random.normal(k, (*batch, *leaf.shape)) for k, leaf in zip(keys, leaves, strict=True)]
-    return jax.tree.unflatten(structure, starts)
+    shapes = tuple((*batch, *jnp.shape(leaf)) for leaf in leaves)
+    return jax.tree.unflatten(structure, _normals(key, scale, shapes))
+
+
+@partial(jax.jit, static_argnames="shapes")
+def _normals(key, scale, shapes):
+    # Entry i of a random array depends on the key and on i alone, so one program of the largest size
+    # gives what one program a leaf would, each of which takes half a second to compile.
+    sizes = [int(np.prod(shape)) for shape in shapes]
+    rows = jax.vmap(lambda k: jax.random.normal(k, (max(sizes),)))(jax.random.split(key, len(shapes)))
+    return [scale * row[:size].reshape(shape) for row, size, shape in zip(rows, sizes, shapes, strict=True)]
 
 
 def sample(
@@ -81,9 +89,9 @@ def sample(
     """
     batch = _check(initial_positions, data, num_warmup, num_samples, target_acceptance, max_tree_depth)
     units = int(np.prod(batch))
-    positions = jax.tree.map(lambda a: jnp.reshape(a, (units, *a.shape[len(batch) :])), initial_positions)
-    chains = batch[-1]
-    data = jax.tree.map(lambda a: jnp.repeat(jnp.asarray(a), chains, axis=0), data)
+    # In NumPy, which compiles nothing.
+    positions = jax.tree.map(lambda a: np.asarray(a).reshape(units, *np.shape(a)[len(batch) :]), initial_positions)
+    data = jax.tree.map(lambda a: np.repeat(np.asarray(a), batch[-1], axis=0), data)
     _check_start(log_density, positions, data, batch)
 
     devices = jax.local_devices()

@@ -1,7 +1,9 @@
 """Scores of predicted probabilities of class 1. Points may have any shape; all are averaged."""
 
+from functools import partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -49,7 +51,11 @@ def calibration_error(p: Float[Array, "*point"], y: Int[Array, "*point"], num_bi
     _check(p, y)
     if not 1 <= num_bins <= p.size:
         raise ValueError(f"num_bins: given {num_bins}, expected 1 to {p.size}, the number of points")
-    p, y = p.ravel(), y.ravel()
+    return _calibration(p.ravel(), y.ravel(), num_bins)
+
+
+@partial(jax.jit, static_argnames="num_bins")
+def _calibration(p, y, num_bins):
     order = jnp.argsort(p)
     bins = jnp.zeros(p.size, jnp.int32).at[order].set(jnp.arange(p.size) * num_bins // p.size)
 

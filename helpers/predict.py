@@ -37,12 +37,14 @@ def probabilities(apply: Callable, draws: Any, x: Float[Array, "point feature"])
     return jax.nn.sigmoid(jax.vmap(jax.vmap(lambda position: apply(position, x)))(draws))
 
 
+@jax.jit
 def variance_split(p: Float[Array, "chain draw point"]) -> Split:
     """Split the variance of a label: p(1 - p) of the mean = mean of p(1 - p) + variance of p."""
     mean = p.mean(axis=(0, 1))
     return Split(mean * (1 - mean), (p * (1 - p)).mean(axis=(0, 1)), p.var(axis=(0, 1)))
 
 
+@jax.jit
 def entropy_split(p: Float[Array, "chain draw point"]) -> Split:
     """Split the entropy of a label, in bits: entropy of the mean = mean entropy + mutual information."""
 
