@@ -1,0 +1,148 @@
+"""Densities whose expectations are known exactly, to find out whether a sampler is right."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy import integrate, stats
+from tensorflow_probability.substrates.jax import distributions as tfd
+
+
+class Target(NamedTuple):
+    """A density, quantities of its draws, and their exact expectations."""
+
+    name: str
+    log_density: Callable[[Any], Float[Array, ""]]  # of one position, up to a constant
+    position: Any  # the shapes of one position
+    quantities: Callable[[Any], Float[Array, " quantity"]]
+    exact: Float[np.ndarray, " quantity"]
+    labels: tuple[str, ...]
+
+
+def _moments(name, log_density, position, standardized, size):
+    """A target whose ``standardized`` quantities have mean 0 and variance 1."""
+
+    def quantities(x):
+        z = standardized(x)
+        return jnp.concatenate([z, z**2])
+
+    labels = tuple(f"{kind} {i + 1}" for kind in ("mean", "variance") for i in range(size))
+    return Target(name, log_density, position, quantities, np.repeat([0.0, 1.0], size), labels)
+
+
+def correlated_gaussian(size: int = 10, correlation: float = 0.9) -> Target:
+    """Scales from 0.1 to 10, correlation of neighbours as given; checked along the principal axes."""
+    scale = np.logspace(-1, 1, size)
+    covariance = scale[:, None] * scale * correlation ** np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+    variance, axes = np.linalg.eigh(covariance)
+    whiten = jnp.asarray(axes / np.sqrt(variance), jnp.float32).T
+
+    def log_density(x):
+        return -0.5 * (jnp.matmul(whiten, x, precision="highest") ** 2).sum()
+
+    start = jax.ShapeDtypeStruct((size,), jnp.float32)
+    return _moments("correlated Gaussian", log_density, start, lambda x: whiten @ x, size)
+
+
+def linear_regression(num_points: int = 40, num_features: int = 5, noise: float = 0.5) -> Target:
+    """Weights N(0, 1), known noise: the posterior is normal (Bishop 2006, section 3.3)."""
+    random = np.random.default_rng(11)
+    x = random.normal(size=(num_points, num_features)) @ np.diag(np.linspace(0.7, 2.0, num_features))
+    y = x @ random.normal(size=num_features) + noise * random.normal(size=num_points)
+    precision = np.eye(num_features) + x.T @ x / noise**2
+    mean = np.linalg.solve(precision, x.T @ y) / noise**2
+    whiten = jnp.asarray(np.linalg.cholesky(precision).T, jnp.float32)
+    x, y, mean = (jnp.asarray(a, jnp.float32) for a in (x, y, mean))
+
+    def log_density(w):
+        return tfd.Normal(x @ w, noise).log_prob(y).sum() + tfd.Normal(0.0, 1.0).log_prob(w).sum()
+
+    start = jax.ShapeDtypeStruct((num_features,), jnp.float32)
+    return _moments("linear regression", log_density, start, lambda w: whiten @ (w - mean), num_features)
+
+
+def funnel(centred: bool, size: int = 9, scale: float = 3.0) -> Target:
+    """Neal's (2003) funnel: v ~ N(0, scale), x ~ N(0, exp(v / 2)); non-centred, both are scaled from N(0, 1)."""
+
+    def log_density(position):
+        v, x = position["v"], position["x"]
+        if not centred:
+            return -0.5 * (v**2 + (x**2).sum())
+        return tfd.Normal(0.0, scale).log_prob(v) + tfd.Normal(0.0, jnp.exp(v / 2)).log_prob(x).sum()
+
+    def quantities(position):
+        v = position["v"] / scale if centred else position["v"]
+        x = position["x"] * jnp.exp(-position["v"] / 2) if centred else position["x"]
+        return jnp.stack([v, v**2, (v < -1).astype(v.dtype), (v > 1).astype(v.dtype), x[0], x[0] ** 2])
+
+    exact = np.array([0.0, 1.0, stats.norm.cdf(-1), stats.norm.cdf(-1), 0.0, 1.0])
+    labels = ("mean of v", "variance of v", "P(neck)", "P(mouth)", "mean of offset", "variance of offset")
+    position = {"v": jax.ShapeDtypeStruct((), jnp.float32), "x": jax.ShapeDtypeStruct((size,), jnp.float32)}
+    return Target(f"funnel, {'' if centred else 'non-'}centred", log_density, position, quantities, exact, labels)
+
+
+def two_modes(weight: float = 0.3, distance: float = 4.0) -> Target:
+    """Two unit normals in one dimension; the right one has the given weight."""
+    half = distance / 2
+
+    def log_density(x):
+        left, right = jnp.log(1 - weight) - 0.5 * (x + half) ** 2, jnp.log(weight) - 0.5 * (x - half) ** 2
+        return jnp.logaddexp(left, right)
+
+    def quantities(x):
+        return jnp.stack([x, x**2, (x > 0).astype(x.dtype)])
+
+    right = weight * stats.norm.cdf(half) + (1 - weight) * stats.norm.cdf(-half)
+    exact = np.array([half * (2 * weight - 1), 1 + half**2, right])
+    start = jax.ShapeDtypeStruct((), jnp.float32)
+    return Target("two modes", log_density, start, quantities, exact, ("mean", "second moment", "P(right)"))
+
+
+def eight_schools(jacobian: bool = True) -> Target:
+    """Rubin's (1981) coaching effects, non-centred, log tau in place of tau; exact by one-dimensional quadrature.
+
+    Without ``jacobian`` the density forgets that it is one of log tau: a mistake to be found.
+    """
+    y = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
+    sd = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
+
+    def given_tau(tau):
+        """Density of log tau up to a constant, and the means given tau, all else integrated out."""
+        precision = 1 / (sd**2 + tau**2)
+        spread = 1 / (1 / 25 + precision.sum())
+        mu = spread * (precision * y).sum()
+        log_marginal = 0.5 * (np.log(precision).sum() + np.log(spread) - (precision * y**2).sum() + mu**2 / spread)
+        density = np.exp(log_marginal + 20) * tau * stats.halfcauchy.pdf(tau, scale=5)
+        theta = (y / sd**2 * tau**2 + mu) / (tau**2 / sd**2 + 1)
+        return density * np.array([1.0, mu, np.log(tau), float(tau < 5), *theta])
+
+    parts = [integrate.quad_vec(lambda t: given_tau(np.exp(t)), a, b)[0] for a, b in ((-15, np.log(5)), (np.log(5), 9))]
+    total = np.sum(parts, axis=0)
+
+    def theta_of(position):
+        return position["mu"] + jnp.exp(position["log_tau"]) * position["offset"]
+
+    def log_density(position):
+        log_tau = position["log_tau"]
+        prior = tfd.Normal(0.0, 5.0).log_prob(position["mu"]) + tfd.HalfCauchy(0.0, 5.0).log_prob(jnp.exp(log_tau))
+        offsets = tfd.Normal(0.0, 1.0).log_prob(position["offset"]).sum()
+        likelihood = tfd.Normal(theta_of(position), jnp.asarray(sd, jnp.float32))
+        found = prior + offsets + likelihood.log_prob(jnp.asarray(y, jnp.float32)).sum()
+        return found + log_tau if jacobian else found
+
+    def quantities(position):
+        small = (position["log_tau"] < np.log(5)).astype(jnp.float32)
+        return jnp.concatenate([jnp.stack([position["mu"], position["log_tau"], small]), theta_of(position)])
+
+    scalar = jax.ShapeDtypeStruct((), jnp.float32)
+    position = {"mu": scalar, "log_tau": scalar, "offset": jax.ShapeDtypeStruct((8,), jnp.float32)}
+    labels = ("mu", "log tau", "P(tau < 5)", *(f"school {school}" for school in "ABCDEFGH"))
+    return Target("eight schools", log_density, position, quantities, total[1:] / total[0], labels)
+
+
+def all_targets() -> list[Target]:
+    """Every target that a correct sampler passes: Neal's funnel in its non-centred form only."""
+    return [correlated_gaussian(), linear_regression(), funnel(centred=False), two_modes(), eight_schools()]
