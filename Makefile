@@ -11,6 +11,10 @@ FOUND := $(shell for p in $(TRY); do $$p -c '$(PROBE)' 2>/dev/null && break; don
 LOCKED := .venv/.locked-$(lastword $(FOUND))-$(shell cksum < requirements.txt | tr ' ' -)
 READY  := .venv/.ready-$(shell cksum < pyproject.toml | tr ' ' -)
 BIN    := .venv/bin
+# XLA's compiled programs are kept: chapters share some of them, and a second run compiles none.
+export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/_build/jax
+export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
+export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES := -1
 
 ifneq ($(PYTHON),)
 ifeq ($(FOUND),)

@@ -58,8 +58,12 @@ def summarize(values: Any) -> Summary:
         if not np.isfinite(leaf).all():
             raise ValueError("values: given some that are not finite, expected none")
     flat = np.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in leaves], axis=2)
+    # In blocks of one width, so that runs of one length compile once, whatever is summarized.
+    size = flat.shape[2]
+    flat = np.pad(flat, [(0, 0), (0, 0), (0, -size % 64)], mode="edge")
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):  # BlackJAX mixes both
-        return jax.tree.map(np.asarray, _summarize(flat))
+        blocks = [_summarize(block) for block in np.split(flat, flat.shape[2] // 64, axis=2)]
+    return Summary(*(np.concatenate(parts)[:size] for parts in zip(*blocks, strict=True)))
 
 
 @jax.jit
