@@ -23,7 +23,7 @@ SETTINGS = {
     "thin": 10,
     "max_tree_depth": 6,
     "power": 0.7,  # of the likelihood, for the second sampler
-    "points": [[-1.0, -1.0], [0.0, 0.0], [1.0, 0.0], [2.0, 1.0]],  # where f is ranked
+    "points": [[-1.0, -1.0], [0.5, -0.5], [1.0, 0.0], [2.0, 1.0]],  # where f is ranked; at the origin it is 0
     "threshold_chance": 0.01,  # of a band for each quantity, fixed before any result was seen
 }
 QUANTITIES = ["log likelihood", "squared norm of the weights", *(f"f at {tuple(p)}" for p in SETTINGS["points"])]

@@ -1,13 +1,14 @@
-"""NUTS with nutpie's diagonal Fisher metric, chains spread over devices.
+"""NUTS with nutpie's diagonal Fisher metric, chains spread over cores.
 
-Every chain is one unit of work with its own warm-up, step size and metric. Units go over
-the devices by ``shard_map`` and, within a device, one after the other by ``lax.map``; ``vmap``
-would make every chain wait for the longest trajectory of all. Draws do not depend on the number
-of devices up to rounding: XLA compiles the programs of one device and of several apart, and a
-chain may carry a last bit far.
+Every chain is one unit of work with its own warm-up, step size and metric. Threads take the units
+one after the other, one thread a core; ``vmap`` would make every chain wait for the longest
+trajectory of all. One program runs every unit, so the draws do not depend on how many cores
+there are, to the last bit.
 """
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,7 +18,6 @@ import jax.numpy as jnp
 import numpy as np
 from blackjax.adaptation.base import get_filter_adapt_info_fn
 from jax.flatten_util import ravel_pytree
-from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float, Int, Key
 
 
@@ -93,61 +93,53 @@ def sample(
     positions = jax.tree.map(lambda a: np.asarray(a).reshape(units, *np.shape(a)[len(batch) :]), initial_positions)
     data = jax.tree.map(lambda a: np.repeat(np.asarray(a), batch[-1], axis=0), data)
     _check_start(log_density, positions, data, batch)
+    keys = np.asarray(jax.random.key_data(jax.random.split(key, units)))
 
-    devices = jax.local_devices()
-    used = max(n for n in range(1, len(devices) + 1) if units % n == 0)
-    mesh = jax.sharding.Mesh(np.array(devices[:used]), ("unit",), axis_types=(AxisType.Auto,))
-    inputs = jax.device_put((jax.random.split(key, units), positions, data), NamedSharding(mesh, PartitionSpec("unit")))
+    def unit(index):
+        return jax.tree.map(lambda a: a[index], (keys, positions, data))
+
     # BlackJAX mixes types and ranks; the density itself has just been evaluated under the caller's rules.
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        draws, stats = _run(log_density, mesh, num_warmup, num_samples, target_acceptance, max_tree_depth, *inputs)
-    draws, stats = jax.device_put((draws, stats), devices[0])
-    posterior = Posterior(*jax.tree.map(lambda a: a.reshape(*batch, *a.shape[1:]), (draws, stats)))
+        settings = log_density, num_warmup, num_samples, target_acceptance, max_tree_depth
+        chain = _one_chain.lower(*settings, *unit(0)).compile()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        parts = list(pool.map(lambda index: jax.tree.map(np.asarray, chain(*unit(index))), range(units)))
+    joined = jax.tree.map(lambda *leaves: np.stack(leaves).reshape(*batch, *leaves[0].shape), *parts)
+    posterior = Posterior(*jax.device_put(joined))
     _check_finite(posterior, batch)
     return posterior
 
 
-@partial(jax.jit, static_argnums=range(6))
-def _run(log_density, mesh, num_warmup, num_samples, target_acceptance, max_tree_depth, keys, positions, data):
-    """Run every unit; leaves come back with leading axes [unit, draw]."""
+@partial(jax.jit, static_argnums=range(5))
+def _one_chain(log_density, num_warmup, num_samples, target_acceptance, max_tree_depth, key, position, data):
+    """Warm up and draw; leaves come back with a leading axis [draw]."""
+    start, unravel = ravel_pytree(position)
+    arguments = () if data is None else (data,)
 
-    def one_chain(unit):
-        key, position, data_t = unit
-        start, unravel = ravel_pytree(position)
-        arguments = () if data_t is None else (data_t,)
+    def flat_density(vector):
+        return log_density(unravel(vector), *arguments)
 
-        def flat_density(vector):
-            return log_density(unravel(vector), *arguments)
-
-        key_warmup, key_draws = jax.random.split(key)
-        warmup = blackjax.staged_adaptation(
-            blackjax.nuts,
-            flat_density,
-            "fisher_diag",
-            target_acceptance_rate=target_acceptance,
-            adaptation_info_fn=get_filter_adapt_info_fn(),
-            max_num_doublings=max_tree_depth,
-        )
-        (state, parameters), _ = warmup.run(key_warmup, start, num_warmup)
-        step = blackjax.nuts(flat_density, **parameters).step
-
-        def one_draw(state, key):
-            state, info = step(key, state)
-            stats = Stats(
-                state.logdensity, info.is_divergent, info.acceptance_rate, info.energy, info.num_integration_steps
-            )
-            return state, (state.position, stats)
-
-        _, (vectors, stats) = jax.lax.scan(one_draw, state, jax.random.split(key_draws, num_samples))
-        return jax.vmap(unravel)(vectors), stats
-
-    def one_device(*units):
-        return jax.lax.map(one_chain, units)
-
-    spread = PartitionSpec("unit")
-    return jax.shard_map(one_device, mesh=mesh, in_specs=spread, out_specs=spread, check_vma=False)(
-        keys, positions, data
+    key_warmup, key_draws = jax.random.split(jax.random.wrap_key_data(key))
+    warmup = blackjax.staged_adaptation(
+        blackjax.nuts,
+        flat_density,
+        "fisher_diag",
+        target_acceptance_rate=target_acceptance,
+        adaptation_info_fn=get_filter_adapt_info_fn(),
+        max_num_doublings=max_tree_depth,
     )
+    (state, parameters), _ = warmup.run(key_warmup, start, num_warmup)
+    step = blackjax.nuts(flat_density, **parameters).step
+
+    def one_draw(state, key):
+        state, info = step(key, state)
+        stats = Stats(
+            state.logdensity, info.is_divergent, info.acceptance_rate, info.energy, info.num_integration_steps
+        )
+        return state, (state.position, stats)
+
+    _, (vectors, stats) = jax.lax.scan(one_draw, state, jax.random.split(key_draws, num_samples))
+    return jax.vmap(unravel)(vectors), stats
 
 
 def _check(positions, data, num_warmup, num_samples, target_acceptance, max_tree_depth):

@@ -4,6 +4,10 @@ Another processor's rounding gives other draws, so bounds are 5 Monte Carlo stan
 quantities whose effective sample size is large.
 """
 
+import os
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -89,14 +93,23 @@ def test_equal_chains_of_equal_tasks_get_randomness_of_their_own():
     assert min(abs(a - b).max() for i, a in enumerate(draws) for b in draws[:i]) > 0.01
 
 
-def test_the_number_of_devices_changes_no_more_than_rounding_does(monkeypatch):
-    """XLA compiles for one device by other passes than for several: last bits may differ, and long runs with them."""
-    used, run = [], mcmc._run
-    monkeypatch.setattr(mcmc, "_run", lambda density, mesh, *rest: used.append(mesh.size) or run(density, mesh, *rest))
-    on_two = first_draws()
-    monkeypatch.setattr(jax, "local_devices", lambda: jax.devices()[:1])
-    np.testing.assert_allclose(on_two, first_draws(), atol=0.01)
-    assert used == [2, 1]
+def test_the_number_of_cores_and_devices_changes_no_bit(posterior, monkeypatch):
+    for cores in (1, 3):
+        monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
+        again = draw()
+        assert all((a == b).all() for a, b in zip(jax.tree.leaves(posterior), jax.tree.leaves(again), strict=True))
+    script = "import jax; jax.config.update('jax_num_cpu_devices', {}); from helpers import mcmc; " + (
+        "print(mcmc.sample(jax.random.key(0), lambda x: -(x**4).sum(), jax.numpy.ones((3, 2))).draws.sum())"
+    )
+    found = {subprocess.check_output([sys.executable, "-c", script.format(n)]) for n in (1, 2)}
+    assert len(found) == 1 and b"nan" not in found.pop()
+
+
+def test_more_chains_leave_those_before_as_they_were():
+    def run(chains):
+        return mcmc.sample(jax.random.key(0), lambda x: -(x**4).sum(), jnp.ones((chains, 2)), num_samples=20).draws
+
+    assert (run(4)[:2] == run(2)).all()
 
 
 def test_divergences_are_flagged_and_trees_are_limited():
@@ -142,7 +155,7 @@ def infinite_at_chain_1(start):
     ],
 )
 def test_impossible_requests_are_refused_before_sampling(change, message, monkeypatch):
-    monkeypatch.setattr(mcmc, "_run", lambda *_: pytest.fail("sampling began"))
+    monkeypatch.setattr(mcmc, "_one_chain", None)  # what would fail otherwise
     arguments = {"initial_positions": starts(), "data": DATA, **change}
     with pytest.raises(ValueError, match=message):
         mcmc.sample(jax.random.key(0), normal, **arguments)
