@@ -60,9 +60,9 @@ def summarize(values: Any) -> Summary:
     flat = np.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in leaves], axis=2)
     # In blocks of one width, so that runs of one length compile once, whatever is summarized.
     size = flat.shape[2]
-    flat = np.pad(flat, [(0, 0), (0, 0), (0, -size % 64)], mode="edge")
+    flat = np.pad(flat, [(0, 0), (0, 0), (0, -size % 16)], mode="edge")
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):  # BlackJAX mixes both
-        blocks = [_summarize(block) for block in np.split(flat, flat.shape[2] // 64, axis=2)]
+        blocks = [_summarize(block) for block in np.split(flat, flat.shape[2] // 16, axis=2)]
     return Summary(*(np.concatenate(parts)[:size] for parts in zip(*blocks, strict=True)))
 
 
@@ -105,14 +105,17 @@ def check(posterior: Posterior, p: Float[Array, "*task chain draw point"]) -> Ch
     """Diagnose a run by its predictions and its log density; with tasks, report the worst task."""
     log_density = posterior.stats.log_density
     tasks = zip(p, log_density, strict=True) if p.ndim == 4 else [(p, log_density)]
-    runs = [summarize((p_task, density)) for p_task, density in tasks]  # the log density is the last quantity
-    ess = [np.minimum(run.ess_bulk, run.ess_tail) for run in runs]
+    runs = [(summarize(p_task), summarize(density)) for p_task, density in tasks]  # p may be thinned
+
+    def ess(run):
+        return np.minimum(run.ess_bulk, run.ess_tail)
+
     return Check(
         # np.max and np.min keep a NaN, the R-hat of what never moves; Python's may pass over it.
-        rhat_predictions=float(np.max([np.quantile(run.rhat[:-1], 0.99) for run in runs])),
-        rhat_log_density=float(np.max([run.rhat[-1] for run in runs])),
-        ess_predictions=float(np.min([np.quantile(e[:-1], 0.05) for e in ess])),
-        ess_log_density=float(np.min([e[-1] for e in ess])),
+        rhat_predictions=float(np.max([np.quantile(run.rhat, 0.99) for run, _ in runs])),
+        rhat_log_density=float(np.max([run.rhat[0] for _, run in runs])),
+        ess_predictions=float(np.min([np.quantile(ess(run), 0.05) for run, _ in runs])),
+        ess_log_density=float(np.min([ess(run)[0] for _, run in runs])),
         divergences=int(posterior.stats.diverging.sum()),
         bfmi=float(energy_bfmi(posterior.stats.energy).min()),
         integration_steps=float(posterior.stats.integration_steps.mean()),

@@ -113,6 +113,13 @@ def test_predictions_that_never_move_are_not_passed_over(run, task):
     assert not diagnostics.check(posterior, p.at[task].set(1.0)).rhat_predictions <= 1.02
 
 
+def test_predictions_may_be_thinned(run):
+    posterior, p = run
+    every, thinned = diagnostics.check(posterior, p), diagnostics.check(posterior, p[:, :, ::2])
+    assert thinned.rhat_log_density == every.rhat_log_density and thinned.ess_log_density == every.ess_log_density
+    assert thinned.ess_predictions < every.ess_predictions
+
+
 def test_a_check_is_described_in_one_line(run):
     text = diagnostics.describe(diagnostics.check(*run))
     assert "\n" not in text and "divergences: 3;" in text and "steps a draw: 7" in text
