@@ -26,7 +26,7 @@ def plain(position, labelled):
     return likelihood + hierarchical.log_prior(position, tfd.HalfNormal(1.0))
 
 
-def seconds_of(function, position, repetitions=4000):
+def timer_of(function, position, repetitions=4000):
     """Return a function that times ``repetitions`` gradients in one compiled loop, in microseconds each."""
 
     @jax.jit
@@ -63,8 +63,8 @@ def main():
 
     runs = {
         "plain C": floor,
-        "helpers.hierarchical": seconds_of(lambda p: ours(p, labelled), position),
-        "one vmapped network": seconds_of(lambda p: plain(p, labelled), position),
+        "helpers.hierarchical": timer_of(lambda p: ours(p, labelled), position),
+        "one vmapped network": timer_of(lambda p: plain(p, labelled), position),
     }
     times = {name: [] for name in runs}
     for _ in range(rounds):

@@ -7,11 +7,12 @@ networks. A fresh density for every seed, so that every run compiles. Usage: pyt
 import resource
 import sys
 import time
+from functools import partial
 
 import jax
 import numpy as np
 
-from helpers import data, densities, diagnostics, hierarchical, mcmc, networks
+from helpers import data, densities, diagnostics, hierarchical, mcmc, networks, predict
 
 NETWORK = networks.MLP()
 
@@ -32,10 +33,8 @@ def hierarchical_run(seed, num_samples, tasks):
     starts = jax.tree.map(lambda a: a[best], ends)
     posterior = mcmc.sample(key_chains, lambda p: log_density(p, seen), starts, num_samples=num_samples)
     end = time.perf_counter()
-    p = jax.jit(
-        lambda draws: jax.lax.map(lambda d: jax.nn.sigmoid(jax.vmap(lambda w: logits(w, tasks.x_test))(d)), draws)
-    )
-    check = diagnostics.check(posterior, np.asarray(p(posterior.draws)).reshape(4, num_samples, -1))
+    p = jax.jit(partial(predict.probabilities, logits))(posterior.draws, tasks.x_test)
+    check = diagnostics.check(posterior, p.reshape(4, num_samples, -1))
     rhat = diagnostics.summarize(posterior.draws["log_sd"]).rhat.max()
     return middle - begin, end - middle, check, rhat
 

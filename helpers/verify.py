@@ -87,10 +87,17 @@ def rank_band(num_replications: int, num_draws: int, chance: float = 0.05, simul
     return float(np.quantile(rank_distance(drawn, num_draws), 1 - chance))
 
 
-def rank_distance(found: Int[np.ndarray, " replication *quantity"], num_draws: int) -> Float[np.ndarray, "*quantity"]:
-    """Return the largest standardised distance of the ranks' cumulative share from a straight line."""
+def rank_difference(
+    found: Int[np.ndarray, " replication *quantity"], num_draws: int
+) -> tuple[Float[np.ndarray, " step *one"], Float[np.ndarray, " step *quantity"]]:
+    """Return the straight line of uniform ranks, and the ranks' cumulative share less that line."""
     found = np.asarray(found)
-    line = np.arange(1, num_draws + 1) / (num_draws + 1)
     share = np.stack([(found < step).mean(axis=0) for step in range(1, num_draws + 1)])
-    line = line.reshape(-1, *[1] * (share.ndim - 1))
-    return (np.abs(share - line) / np.sqrt(line * (1 - line) / len(found))).max(axis=0)
+    line = (np.arange(1, num_draws + 1) / (num_draws + 1)).reshape(-1, *[1] * (share.ndim - 1))
+    return line, share - line
+
+
+def rank_distance(found: Int[np.ndarray, " replication *quantity"], num_draws: int) -> Float[np.ndarray, "*quantity"]:
+    """Return the largest distance of the ranks' cumulative share from a straight line, standardised."""
+    line, difference = rank_difference(found, num_draws)
+    return (np.abs(difference) / np.sqrt(line * (1 - line) / len(found))).max(axis=0)
