@@ -87,7 +87,7 @@ def sample(
 
     Raises:
         ValueError: no chains, draws or warm-up, shapes that do not fit, a start whose density is not finite.
-        FloatingPointError: a chain whose draws or densities are not finite.
+        FloatingPointError: a chain whose warm-up, draws or densities are not finite.
     """
     batch = _check(initial_positions, data, num_warmup, num_samples, target_acceptance, max_tree_depth)
     units = int(np.prod(batch))
@@ -116,14 +116,15 @@ def sample(
             second = _draw.lower(log_density, *sizes[1:], target_acceptance, keys[1, 0], *unit(0, (learnt, data)))
         compiled = pool.map(lambda lowered: lowered.compile(), (first, second))
         learnt = over_units(next(compiled), arguments)
+        _check_finite("warm-up", learnt, batch)
         learnt = learnt._replace(
-            inverse_metric=np.exp(_over_chains(np.log(learnt.inverse_metric), batch)),
+            log_inverse_metric=_over_chains(learnt.log_inverse_metric, batch),
             num_steps=_over_chains(learnt.num_steps, batch),
         )
         drawn = over_units(next(compiled), (keys[1], learnt, data))
     joined = jax.tree.map(lambda leaf: leaf.reshape(*batch, *leaf.shape[1:]), drawn)
     posterior = Posterior(*jax.device_put(joined))
-    _check_finite(posterior, batch)
+    _check_finite("draws", posterior, batch)
     return posterior
 
 
@@ -132,12 +133,12 @@ class _Learnt(NamedTuple):
 
     position: Any
     step_size: Float[Array, "*unit"]
-    inverse_metric: Float[Array, "*unit parameter"]
+    log_inverse_metric: Float[Array, "*unit parameter"]
     num_steps: Float[Array, "*unit"]  # mean length of a trajectory
 
 
 @partial(jax.jit, static_argnums=range(4))
-def _warm_up(log_density, num_steps, target_acceptance, max_tree_depth, key, position, data):
+def _warm_up(log_density, num_draws, target_acceptance, max_tree_depth, key, position, data):
     """Find a step size, a metric and the length of trajectories by NUTS."""
     start, unravel, flat_density = _flat(log_density, position, data)
     warmup = blackjax.staged_adaptation(
@@ -148,23 +149,23 @@ def _warm_up(log_density, num_steps, target_acceptance, max_tree_depth, key, pos
         adaptation_info_fn=lambda state, info, adaptation: info.num_integration_steps,
         max_num_doublings=max_tree_depth,
     )
-    (state, parameters), lengths = warmup.run(jax.random.wrap_key_data(key), start, num_steps)
-    step_size, inverse_metric = parameters["step_size"], parameters["inverse_mass_matrix"]
-    return _Learnt(unravel(state.position), step_size, inverse_metric, lengths[-(num_steps // 3) :].mean())
+    (state, parameters), lengths = warmup.run(jax.random.wrap_key_data(key), start, num_draws)
+    log_inverse_metric, num_steps = jnp.log(parameters["inverse_mass_matrix"]), lengths[-(num_draws // 3) :].mean()
+    return _Learnt(unravel(state.position), parameters["step_size"], log_inverse_metric, num_steps)
 
 
 @partial(jax.jit, static_argnums=range(4))
 def _draw(log_density, num_tuning, num_samples, target_acceptance, key, learnt, data):
     """Tune the step size and draw; leaves come back with a leading axis [draw]."""
     start, unravel, flat_density = _flat(log_density, learnt.position, data)
-    most = 2 * jnp.ceil(learnt.num_steps).astype(int)
+    inverse_metric, most = jnp.exp(learnt.log_inverse_metric), 2 * jnp.ceil(learnt.num_steps).astype(int)
     kernel = blackjax.dynamic_hmc.build_kernel(integration_steps_fn=lambda key: jax.random.randint(key, (), 1, most))
     key_tuning, key_draws, key_length = jax.random.split(jax.random.wrap_key_data(key), 3)
     init, update, final = dual_averaging_adaptation(target_acceptance)
 
     def tune(carry, key):
         state, adaptation = carry
-        state, info = kernel(key, state, flat_density, jnp.exp(adaptation.log_step_size), learnt.inverse_metric)
+        state, info = kernel(key, state, flat_density, jnp.exp(adaptation.log_step_size), inverse_metric)
         return (state, update(adaptation, info.acceptance_rate)), None
 
     state = blackjax.dynamic_hmc.init(start, flat_density, key_length)
@@ -173,7 +174,7 @@ def _draw(log_density, num_tuning, num_samples, target_acceptance, key, learnt, 
     step_size = final(adaptation)
 
     def one_draw(state, key):
-        state, info = kernel(key, state, flat_density, step_size, learnt.inverse_metric)
+        state, info = kernel(key, state, flat_density, step_size, inverse_metric)
         stats = Stats(
             state.logdensity, info.is_divergent, info.acceptance_rate, info.energy, info.num_integration_steps
         )
@@ -230,8 +231,8 @@ def _check_start(log_density, positions, data, batch):
         raise ValueError(f"initial_positions: the log density is not finite at {bad.tolist()}, expected a finite start")
 
 
-def _check_finite(posterior, batch):
-    finite = [np.isfinite(leaf).reshape(*batch, -1).all(axis=-1) for leaf in jax.tree.leaves(posterior)]
+def _check_finite(what, tree, batch):
+    finite = [np.isfinite(leaf).reshape(*batch, -1).all(axis=-1) for leaf in jax.tree.leaves(tree)]
     bad = np.argwhere(~np.logical_and.reduce(finite))
     if len(bad):
-        raise FloatingPointError(f"the draws of chains {bad.tolist()} are not finite")
+        raise FloatingPointError(f"{what} of chains {bad.tolist()}: not finite")
