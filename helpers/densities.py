@@ -161,7 +161,8 @@ def regression_log_density(
     """Return the log posterior, up to a constant, of a network that predicts the mean of normal measurements.
 
     A position is ``{"params": the network's, "log_noise": []}``; the noise's standard deviation is
-    half-Cauchy, with the Jacobian of its logarithm in the density.
+    half-Cauchy, with the Jacobian of its logarithm in the density. To be called outside of ``jit``;
+    what it returns may be compiled.
 
     Args:
         prior: of weights and biases before they are multiplied by the scales in the data; a distribution
@@ -173,8 +174,7 @@ def regression_log_density(
             scale that is not positive.
     """
     for part in prior.values() if isinstance(prior, dict) else [prior]:
-        with jax.ensure_compile_time_eval():  # a caller may be under jit
-            at = np.asarray(part.log_prob(jnp.array(0.5)))
+        at = np.asarray(part.log_prob(jnp.array(0.5)))
         if at.shape or not np.isfinite(at):
             raise ValueError(f"prior: given one with log density {at} at 0.5, expected a finite number")
     if not (np.isfinite(noise_scale) and noise_scale > 0):
