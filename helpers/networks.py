@@ -13,11 +13,23 @@ class MLP(nn.Module):
 
     The default is the sources' two-moons network: 2-5-5-1, tanh, no biases (40 weights).
     Its parameters are ``{"params": {"Dense_0": {"kernel": ...}, ...}}``, input layer first.
+    With ``hidden=()`` it is a linear model. For regression the logit is the mean.
+
+    Raises:
+        ValueError: a hidden layer without units, an activation that is not a function.
     """
 
     hidden: Sequence[int] = (5, 5)
     activation: Callable = nn.tanh
     use_bias: bool = False
+
+    def __post_init__(self):
+        """Check the sizes and the activation before Flax does anything with them."""
+        if not isinstance(self.hidden, Sequence) or any(units != int(units) or units < 1 for units in self.hidden):
+            raise ValueError(f"hidden: given {self.hidden}, expected a sequence of integers of 1 or more, one a layer")
+        if not callable(self.activation):
+            raise ValueError(f"activation: given {self.activation!r}, expected a function such as flax.linen.tanh")
+        super().__post_init__()
 
     @nn.compact
     def __call__(self, x: Float[Array, "*point feature"]) -> Float[Array, "*point"]:
