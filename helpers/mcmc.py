@@ -174,11 +174,11 @@ def _draw(log_density, num_tuning, num_samples, target_acceptance, key, learnt, 
     step_size = final(adaptation)
 
     def one_draw(state, key):
-        state, info = kernel(key, state, flat_density, step_size, inverse_metric)
-        stats = Stats(
-            state.logdensity, info.is_divergent, info.acceptance_rate, info.energy, info.num_integration_steps
-        )
-        return state, (state.position, stats)
+        moved, info = kernel(key, state, flat_density, step_size, inverse_metric)
+        # BlackJAX reports the energy at the trajectory's end, which is infinite for some that are rejected.
+        energy = (inverse_metric * info.momentum**2).sum() / 2 - state.logdensity
+        stats = Stats(moved.logdensity, info.is_divergent, info.acceptance_rate, energy, info.num_integration_steps)
+        return moved, (moved.position, stats)
 
     _, (vectors, stats) = jax.lax.scan(one_draw, state, jax.random.split(key_draws, num_samples))
     return jax.vmap(unravel)(vectors), stats

@@ -66,7 +66,8 @@ def test_statistics_are_those_of_the_draws(posterior):
     log_density = jax.vmap(jax.vmap(jax.vmap(normal, (0, None)), (0, None)))(posterior.draws, DATA)
     stats = posterior.stats
     np.testing.assert_allclose(stats.log_density, log_density, rtol=1e-3, atol=1e-3)
-    kinetic = np.asarray(stats.energy + stats.log_density)  # half a chi-squared of 3 degrees a draw
+    # Where a trajectory starts: half a chi-squared of 3 degrees above the potential energy of the draw before.
+    kinetic = np.asarray(stats.energy[..., 1:] + stats.log_density[..., :-1])
     assert kinetic.min() > -1e-3 and (abs(kinetic.mean(axis=2) - 1.5) < 5 * np.sqrt(1.5 / 300)).all()
     assert not stats.diverging.any()
     assert stats.acceptance.min() >= 0 and stats.acceptance.max() < 1.001 and stats.acceptance.mean(axis=2).min() > 0.6
