@@ -40,7 +40,9 @@ def observe(x: Array, y: Array, prior_scales: Array, num_classes: int = 2) -> Ob
     x, y, scales = (np.asarray(a) for a in (x, y, prior_scales))
     _check_points(x, y)
     if not np.isin(y, range(num_classes)).all():
-        raise ValueError(f"y: given labels {np.unique(y).tolist()}, expected 0 to {num_classes - 1}")
+        raise ValueError(
+            f"y: given labels {np.unique(y).tolist()}, expected {' and '.join(map(str, range(num_classes)))}"
+        )
     if scales.ndim != 1 or not scales.size or not (np.isfinite(scales) & (scales > 0)).all():
         raise ValueError(f"prior_scales: given {scales.tolist()}, expected one positive number a layer")
     scales = np.broadcast_to(scales, (*x.shape[:-2], *scales.shape))
