@@ -65,8 +65,10 @@ def test_scale_in_the_data_is_the_scale_of_the_prior():
 
 
 def test_density_equals_numpyros():
+    log_density = densities.regression_log_density(NETWORK, tfd.Normal(0.0, 1.0))
+
     def ours(position):
-        return -densities.regression_log_density(NETWORK, tfd.Normal(0.0, 1.0))(position, MEASURED)
+        return -log_density(position, MEASURED)
 
     def theirs(position):
         layers = position["params"]["params"]
