@@ -179,6 +179,23 @@ def to_raw(tasks: Tasks, x: Float[Array, "task point 2"]) -> Float[Array, "task 
     return jax.vmap(_to_raw)(x, tasks.angles, tasks.location, tasks.scale)
 
 
+def spiral(key: Key[Array, ""], points_per_class: int = 100, noise: float = 0.2, num_classes: int = 3) -> Points:
+    """Draw arms of a spiral, one a class: radii evenly from 0 to 1/2, angle 4 y + 8 r plus N(0, noise), in radians.
+
+    A point is ``r (sin, cos)`` of its angle, so arm y starts at angle 4 y and turns by 4.
+
+    Raises:
+        ValueError: no points or classes, a noise that is negative or not finite.
+    """
+    _check_size("points_per_class", points_per_class)
+    _check_size("num_classes", num_classes)
+    _check_noise(noise)
+    radius = jnp.tile(jnp.linspace(0.0, 0.5, points_per_class), num_classes)
+    y = jnp.repeat(jnp.arange(num_classes), points_per_class)
+    angle = 4.0 * y.astype(radius.dtype) + 8 * radius + noise * jax.random.normal(key, radius.shape)
+    return Points(radius[:, None] * _unit(jnp.pi / 2 - angle), y)
+
+
 def wave_mean(x: Float[Array, "*point"]) -> Float[Array, "*point"]:
     """Return the curve x sin 5x that ``wave`` measures."""
     return x * jnp.sin(5 * x)

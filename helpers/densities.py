@@ -30,17 +30,19 @@ class Observed(NamedTuple):
     prior_scales: Float[Array, "*task layer"]  # prior standard deviation of each layer's weights
 
 
-def observe(x: Array, y: Array, prior_scales: Array) -> Observed:
+def observe(x: Array, y: Array, prior_scales: Array, num_classes: int = 2) -> Observed:
     """Check data and prior scales and put them together; one row of scales serves all tasks.
 
     Raises:
         ValueError: no tasks or points, shapes that do not fit, values that are not finite,
-            labels other than 0 and 1, scales that are not positive.
+            labels outside the classes, scales that are not positive.
     """
     x, y, scales = (np.asarray(a) for a in (x, y, prior_scales))
     _check_points(x, y)
-    if not np.isin(y, (0, 1)).all():
-        raise ValueError(f"y: given labels {np.unique(y).tolist()}, expected 0 and 1")
+    if not np.isin(y, range(num_classes)).all():
+        raise ValueError(
+            f"y: given labels {np.unique(y).tolist()}, expected {' and '.join(map(str, range(num_classes)))}"
+        )
     if scales.ndim != 1 or not scales.size or not (np.isfinite(scales) & (scales > 0)).all():
         raise ValueError(f"prior_scales: given {scales.tolist()}, expected one positive number a layer")
     scales = np.broadcast_to(scales, (*x.shape[:-2], *scales.shape))
@@ -105,11 +107,18 @@ def bernoulli_log_likelihood(logits: Float[Array, "*point"], y: Int[Array, "*poi
     return tfd.Bernoulli(logits=logits).log_prob(y)
 
 
+def categorical_log_likelihood(logits: Float[Array, "*point class"], y: Int[Array, "*point"]) -> Float[Array, "*point"]:
+    """Return the log likelihood of each label given the logits of its classes."""
+    log_p = jax.nn.log_softmax(logits, axis=-1)  # TFP's categorical broadcasts against the strict rules of the tests
+    return jnp.take_along_axis(log_p, y[..., None], axis=-1)[..., 0]
+
+
 def flat_log_density(network: nn.Module) -> Callable[[dict, Observed], Float[Array, ""]]:
-    """Return the log posterior, up to a constant, of one network on one task."""
+    """Return the log posterior, up to a constant, of one network on one task; several outputs are as many classes."""
+    of_labels = bernoulli_log_likelihood if network.num_outputs == 1 else categorical_log_likelihood
 
     def log_density(params, observed):
-        log_likelihood = bernoulli_log_likelihood(network.apply(params, observed.x), observed.y)
+        log_likelihood = of_labels(network.apply(params, observed.x), observed.y)
         return normal_log_prior(params, observed.prior_scales) + log_likelihood.sum()
 
     return log_density
@@ -124,11 +133,18 @@ def _numpyro_network(network, x, scales):
     return random_flax_module("net", network, prior=prior, input_shape=x.shape)
 
 
-def flat_numpyro(network: nn.Module, observed: Observed) -> None:
-    """State the model of ``flat_log_density`` in NumPyro, for one task."""
+def flat_numpyro(network: nn.Module, observed: Observed, batch_size: int | None = None) -> None:
+    """State the model of ``flat_log_density`` in NumPyro, for one task.
+
+    With a batch size its log density is an unbiased estimate: that of some points, drawn without
+    replacement, with their log likelihood multiplied by all points over theirs.
+    """
     net = _numpyro_network(network, observed.x, observed.prior_scales)
-    with numpyro.plate("point", observed.y.shape[0]):
-        numpyro.sample("y", dist.Bernoulli(logits=net(observed.x)), obs=observed.y)
+    of_label = dist.BernoulliLogits if network.num_outputs == 1 else dist.CategoricalLogits
+    size = observed.y.shape[0]
+    with numpyro.plate("point", size, subsample_size=batch_size) as index:
+        x, y = (observed.x, observed.y) if batch_size in (None, size) else (observed.x[index], observed.y[index])
+        numpyro.sample("y", of_label(net(x)), obs=y)
 
 
 def normal_log_likelihood(

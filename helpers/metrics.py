@@ -93,6 +93,42 @@ def scores(p: Float[Array, "*point"], y: Int[Array, "*point"]) -> dict[str, floa
     }
 
 
+def top_label(
+    p: Float[Array, "*point class"], y: Int[Array, "*point"]
+) -> tuple[Float[Array, "*point"], Int[Array, "*point"]]:
+    """Return the probability of the most probable class, and whether it is the label: what ``calibration_error`` takes.
+
+    Raises:
+        ValueError: shapes that do not fit, labels outside the classes, probabilities that do not add up to 1.
+    """
+    if jnp.shape(p)[:-1] != jnp.shape(y) or jnp.size(p) == 0:
+        raise ValueError(f"p, y: given shapes {jnp.shape(p)} and {jnp.shape(y)}, expected [*point, class] and [*point]")
+    total = np.asarray(p).sum(axis=-1)
+    if not (np.abs(total - 1) < 1e-4).all():
+        raise ValueError(f"p: given sums over classes from {total.min()} to {total.max()}, expected 1")
+    if not np.isin(y, range(p.shape[-1])).all():
+        raise ValueError(f"y: given labels {np.unique(y).tolist()}, expected 0 to {p.shape[-1] - 1}")
+    return jnp.minimum(p.max(axis=-1), 1.0), (p.argmax(axis=-1) == y).astype(jnp.int32)
+
+
+def class_scores(p: Float[Array, "*point class"], y: Int[Array, "*point"]) -> dict[str, float]:
+    """Return ``scores`` of several classes: the Brier score sums over classes, calibration is the top label's.
+
+    Raises:
+        ValueError: as ``top_label``.
+    """
+    confidence, right = top_label(p, y)
+    calibration = calibration_error(confidence, right)
+    of_label = jnp.take_along_axis(p, y[..., None], axis=-1)[..., 0]
+    return {
+        "accuracy %": 100 * float(right.astype(p.dtype).mean()),
+        "NLL": -float(jnp.log(of_label).mean()),
+        "Brier": float((p**2).sum(axis=-1).mean() - 2 * of_label.mean() + 1),
+        "calibration error": float(calibration.error),
+        "if calibrated": float(calibration.if_calibrated),
+    }
+
+
 def selective_accuracy(p: Float[Array, "*point"], y: Int[Array, "*point"]) -> Float[Array, " kept"]:
     """Return the accuracy on the k points decided with most confidence, for k = 1 to all of them."""
     _check(p, y)

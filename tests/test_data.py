@@ -191,3 +191,29 @@ def test_wave_is_a_function_of_its_key():
 def test_impossible_waves_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         data.wave(KEY, **arguments)
+
+
+def test_a_spiral_has_even_radii_and_normal_angles():
+    points = data.spiral(KEY, 4000, noise=0.2)
+    x, y = np.asarray(points.x, np.float64), np.asarray(points.y)
+    assert (np.bincount(y) == 4000).all()
+    radius = np.hypot(*x.T)
+    np.testing.assert_allclose(radius.reshape(3, -1), np.broadcast_to(np.linspace(0, 0.5, 4000), (3, 4000)), atol=1e-6)
+    inner = radius > 0.01
+    turned = (np.arctan2(x[:, 0], x[:, 1]) - 4 * y - 8 * radius + np.pi) % (2 * np.pi) - np.pi
+    assert close_to(turned[inner], 0)
+    assert close_to(turned[inner] ** 2, 0.04)
+    assert (data.spiral(KEY, 5).x == data.spiral(KEY, 5).x).all()
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"points_per_class": 0}, "points_per_class: given 0"),
+        ({"noise": -1.0}, "noise: given -1.0"),
+        ({"num_classes": 1.5}, "num_classes: given 1.5"),
+    ],
+)
+def test_impossible_spirals_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        data.spiral(KEY, **settings)

@@ -175,3 +175,41 @@ def test_impossible_noise_levels_and_draws_are_refused():
     for level in (0, 1, 95):
         with pytest.raises(ValueError, match=f"level: given {level}, expected a number between 0 and 1"):
             metrics.coverage(np.array([0.5]), level)
+
+
+def classes():
+    """Return probabilities of three classes, and labels that they do not fit."""
+    p = np.random.default_rng(1).dirichlet([0.5, 0.7, 1.0], size=300)
+    y = np.array([np.random.default_rng(i).choice(3, p=row) for i, row in enumerate(p**0.5 / (p**0.5).sum(1)[:, None])])
+    return jnp.asarray(p / p.sum(axis=1, keepdims=True), jnp.float32), jnp.asarray(y, jnp.int32)
+
+
+def test_scores_of_classes_equal_scikit_learns():
+    p, y = classes()
+    found = metrics.class_scores(p, y)
+    wide = np.asarray(p, np.float64) / np.asarray(p, np.float64).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found["accuracy %"], 100 * accuracy_score(y, wide.argmax(axis=1)), rtol=1e-5)
+    np.testing.assert_allclose(found["NLL"], log_loss(y, wide), rtol=1e-4)
+    np.testing.assert_allclose(found["Brier"], ((wide - np.eye(3)[y]) ** 2).sum(axis=1).mean(), rtol=1e-4)
+    assert found["calibration error"] > found["if calibrated"] > 0
+
+
+def test_two_classes_are_scored_as_one_probability_but_for_the_brier_score():
+    p, y = jnp.asarray(P[0]), jnp.asarray(Y[0])
+    one, two = metrics.scores(p, y), metrics.class_scores(jnp.stack([1 - p, p], axis=-1), y)
+    np.testing.assert_allclose(two["NLL"], one["NLL"], rtol=1e-5)
+    np.testing.assert_allclose(two["accuracy %"], one["accuracy %"], rtol=1e-5)
+    np.testing.assert_allclose(two["Brier"], 2 * one["Brier"], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda p, y: (p[:5], y), r"p, y: given shapes \(5, 3\) and \(300,\), expected"),
+        (lambda p, y: (2 * p, y), "p: given sums over classes from .* expected 1"),
+        (lambda p, y: (p, y + 1), r"y: given labels .* expected 0 to 2"),
+    ],
+)
+def test_impossible_classes_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.class_scores(*change(*classes()))

@@ -60,6 +60,13 @@ def test_without_hidden_layers_the_network_is_linear():
     np.testing.assert_allclose(network.apply(params, X), X @ jnp.array([2.0, -1.0]) + 0.5, rtol=1e-6)
 
 
+def test_several_outputs_keep_their_axis():
+    network = MLP(hidden=(), num_outputs=3)
+    kernel = jnp.array([[2.0, 0.0, 1.0], [-1.0, 1.0, 0.5]])
+    found = network.apply({"params": {"Dense_0": {"kernel": kernel}}}, X)
+    np.testing.assert_allclose(found, np.asarray(X) @ np.asarray(kernel), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
@@ -67,6 +74,7 @@ def test_without_hidden_layers_the_network_is_linear():
         ({"hidden": [-2]}, r"hidden: given \[-2\], expected"),
         ({"hidden": (2.5,)}, r"hidden: given \(2.5,\), expected"),
         ({"hidden": 10}, "hidden: given 10, expected a sequence"),
+        ({"num_outputs": 0}, "num_outputs: given 0, expected an integer of 1 or more"),
         ({"activation": "tanh"}, "activation: given 'tanh', expected a function such as flax.linen.tanh"),
         ({"activation": None}, "activation: given None, expected"),
     ],
