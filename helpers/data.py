@@ -17,6 +17,7 @@ from sklearn.datasets import make_moons
 
 CENTRES = np.array([[0.0, 0.0], [1.0, 0.5]], dtype=np.float32)
 SIGNS = np.array([1.0, -1.0], dtype=np.float32)
+REGIONS = ("inside", "outside", "gap")  # of a wave's test points
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(128)
 
 
@@ -40,6 +41,16 @@ class Tasks(NamedTuple):
     angles: Float[Array, " task"]  # radians, counter-clockwise
     location: Float[Array, "task 2"]  # mean of the raw training points
     scale: Float[Array, "task 2"]  # their standard deviation
+
+
+class Wave(NamedTuple):
+    """A curve measured with noise; test points by region, in the order of ``REGIONS``, the gap only if there is one."""
+
+    x_train: Float[Array, "point 1"]  # sorted
+    y_train: Float[Array, " point"]
+    x_test: Float[Array, "region test 1"]
+    y_test: Float[Array, "region test"]
+    grid: Float[Array, "200 1"]  # from -1.5 to 1.5, for curves
 
 
 def two_moons(key: Key[Array, ""], num_points: int = 1000, noise: float = 0.3) -> Points:
@@ -166,6 +177,68 @@ def bayes_optimum(tasks: Tasks, x: Float[Array, "task point 2"], noise: float = 
 def to_raw(tasks: Tasks, x: Float[Array, "task point 2"]) -> Float[Array, "task point 2"]:
     """Turn and scale points of each task back to the generator's coordinates."""
     return jax.vmap(_to_raw)(x, tasks.angles, tasks.location, tasks.scale)
+
+
+def spiral(key: Key[Array, ""], points_per_class: int = 100, noise: float = 0.2, num_classes: int = 3) -> Points:
+    """Draw arms of a spiral, one a class: radii evenly from 0 to 1/2, angle 4 y + 8 r plus N(0, noise), in radians.
+
+    A point is ``r (sin, cos)`` of its angle, so arm y starts at angle 4 y and turns by 4.
+
+    Raises:
+        ValueError: no points or classes, a noise that is negative or not finite.
+    """
+    _check_size("points_per_class", points_per_class)
+    _check_size("num_classes", num_classes)
+    _check_noise(noise)
+    radius = jnp.tile(jnp.linspace(0.0, 0.5, points_per_class), num_classes)
+    y = jnp.repeat(jnp.arange(num_classes), points_per_class)
+    angle = 4.0 * y.astype(radius.dtype) + 8 * radius + noise * jax.random.normal(key, radius.shape)
+    return Points(radius[:, None] * _unit(jnp.pi / 2 - angle), y)
+
+
+def wave_mean(x: Float[Array, "*point"]) -> Float[Array, "*point"]:
+    """Return the curve x sin 5x that ``wave`` measures."""
+    return x * jnp.sin(5 * x)
+
+
+def wave(
+    key: Key[Array, ""],
+    num_train: int = 40,
+    noise: float = 0.1,
+    *,
+    num_test: int = 200,
+    gap: tuple[float, float] | None = None,
+) -> Wave:
+    """Measure ``wave_mean`` with normal noise at points uniform on [-1, 1], less the gap if there is one.
+
+    Test points: ``inside`` where training points may lie, ``outside`` on both sides of them as far
+    as -1.5 and 1.5, and, if there is a gap, within ``gap``.
+
+    Raises:
+        ValueError: no points, a noise that is negative or not finite, a gap that is not inside (-1, 1).
+    """
+    _check_size("num_train", num_train)
+    _check_size("num_test", num_test)
+    _check_noise(noise)
+    low, high = (1.0, 1.0) if gap is None else gap
+    if gap is not None and not -1 < low < high < 1:
+        raise ValueError(f"gap: given {gap}, expected two increasing numbers between -1 and 1")
+    key_train, key_test, key_noise_train, key_noise_test = jax.random.split(key, 4)
+
+    def inside(u):
+        """Spread numbers from [0, 1] over [-1, 1] less the gap."""
+        x = -1 + (2 - (high - low)) * u
+        return jnp.where(x < low, x, x + (high - low))
+
+    def outside(u):
+        return jnp.where(u < 0.5, -1.5 + u, 0.5 + u)
+
+    x_train = inside(jnp.sort(jax.random.uniform(key_train, (num_train,))))
+    u = jax.random.uniform(key_test, (3, num_test))
+    x_test = jnp.stack([inside(u[0]), outside(u[1]), low + (high - low) * u[2]])[: 2 if gap is None else 3]
+    y_train = wave_mean(x_train) + noise * jax.random.normal(key_noise_train, x_train.shape)
+    y_test = wave_mean(x_test) + noise * jax.random.normal(key_noise_test, x_test.shape)
+    return Wave(x_train[:, None], y_train, x_test[..., None], y_test, jnp.linspace(-1.5, 1.5, 200)[:, None])
 
 
 def _unit(angle):

@@ -14,6 +14,8 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 from tensorflow_probability.substrates.jax import distributions as tfd
 
@@ -134,6 +136,41 @@ def log_density(
         return log_prior(position, hyperprior) + total(task_weights(position, tasks.y.shape[0]), tasks)
 
     return density
+
+
+def numpyro_model(network: nn.Module, tasks: Labelled) -> None:
+    """State the model of ``log_density`` in NumPyro, with every layer special and every label seen.
+
+    Its sites are ``mean/Dense_0.kernel``, ``sd/Dense_0``, ``offset/Dense_0.kernel`` and so on.
+    """
+    num_tasks = tasks.y.shape[0]
+    of_position = shapes(network, num_tasks, tasks.x.shape[-1])
+
+    def normals(part):
+        return {
+            name: {
+                leaf: numpyro.sample(f"{part}/{name}.{leaf}", dist.Normal(0.0, 1.0).expand(shape.shape).to_event())
+                for leaf, shape in layer.items()
+            }
+            for name, layer in of_position[part].items()
+        }
+
+    sd = {name: numpyro.sample(f"sd/{name}", dist.HalfNormal(1.0)) for name in of_position["log_sd"]}
+    position = {"mean": normals("mean"), "log_sd": jax.tree.map(jnp.log, sd), "offset": normals("offset")}
+    numpyro.sample("y", dist.BernoulliLogits(logits(network)(position, tasks.x)).to_event(2), obs=tasks.y)
+
+
+def from_numpyro(draws: dict) -> dict:
+    """Return values of ``numpyro_model``'s sites as a position; leading axes are kept."""
+    position = {"mean": {}, "log_sd": {}, "offset": {}}
+    for site, value in draws.items():
+        part, _, name = site.partition("/")
+        if part == "sd":
+            position["log_sd"][name] = jnp.log(value)
+        elif part in position:
+            layer, leaf = name.rsplit(".", 1)
+            position[part].setdefault(layer, {})[leaf] = value
+    return position
 
 
 def sum_over_tasks(function: Callable) -> Callable:

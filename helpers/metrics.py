@@ -1,4 +1,8 @@
-"""Scores of predicted probabilities of class 1. Points may have any shape; all are averaged."""
+"""Scores of predictions; all points are averaged.
+
+Of probabilities of class 1, points of any shape; and of curves, where the prediction at a point is
+a mixture of normals, one for each draw: ``mean`` [*draw, point] and ``sd`` [*draw], the noise.
+"""
 
 from functools import partial
 from typing import NamedTuple
@@ -7,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
+from scipy import special
 
 
 class Calibration(NamedTuple):
@@ -88,12 +93,128 @@ def scores(p: Float[Array, "*point"], y: Int[Array, "*point"]) -> dict[str, floa
     }
 
 
+def top_label(
+    p: Float[Array, "*point class"], y: Int[Array, "*point"]
+) -> tuple[Float[Array, "*point"], Int[Array, "*point"]]:
+    """Return the probability of the most probable class, and whether it is the label: what ``calibration_error`` takes.
+
+    Raises:
+        ValueError: shapes that do not fit, labels outside the classes, probabilities that do not add up to 1.
+    """
+    if jnp.shape(p)[:-1] != jnp.shape(y) or jnp.size(p) == 0:
+        raise ValueError(f"p, y: given shapes {jnp.shape(p)} and {jnp.shape(y)}, expected [*point, class] and [*point]")
+    total = np.asarray(p).sum(axis=-1)
+    if not (np.abs(total - 1) < 1e-4).all():
+        raise ValueError(f"p: given sums over classes from {total.min()} to {total.max()}, expected 1")
+    if not np.isin(y, range(p.shape[-1])).all():
+        raise ValueError(f"y: given labels {np.unique(y).tolist()}, expected 0 to {p.shape[-1] - 1}")
+    return jnp.minimum(p.max(axis=-1), 1.0), (p.argmax(axis=-1) == y).astype(jnp.int32)
+
+
+def class_scores(p: Float[Array, "*point class"], y: Int[Array, "*point"]) -> dict[str, float]:
+    """Return ``scores`` of several classes: the Brier score sums over classes, calibration is the top label's.
+
+    Raises:
+        ValueError: as ``top_label``.
+    """
+    confidence, right = top_label(p, y)
+    calibration = calibration_error(confidence, right)
+    of_label = jnp.take_along_axis(p, y[..., None], axis=-1)[..., 0]
+    return {
+        "accuracy %": 100 * float(right.astype(p.dtype).mean()),
+        "NLL": -float(jnp.log(of_label).mean()),
+        "Brier": float((p**2).sum(axis=-1).mean() - 2 * of_label.mean() + 1),
+        "calibration error": float(calibration.error),
+        "if calibrated": float(calibration.if_calibrated),
+    }
+
+
 def selective_accuracy(p: Float[Array, "*point"], y: Int[Array, "*point"]) -> Float[Array, " kept"]:
     """Return the accuracy on the k points decided with most confidence, for k = 1 to all of them."""
     _check(p, y)
     p, y = p.ravel(), y.ravel()
     right = ((p > 0.5) == (y == 1))[jnp.argsort(-jnp.abs(p - 0.5))]
     return jnp.cumsum(right.astype(jnp.float32)) / jnp.arange(1.0, p.size + 1.0)
+
+
+def mixture_cdf(
+    mean: Float[Array, "*draw point"], sd: Float[Array, "*draw"], y: Float[Array, " point"]
+) -> Float[np.ndarray, " point"]:
+    """Return the predictive probability of a value below y, at each point: what ``coverage`` takes.
+
+    Raises:
+        ValueError: shapes that do not fit, values that are not finite, a noise that is not positive.
+    """
+    return special.ndtr(_standardized(mean, sd, y)[0]).mean(axis=0)
+
+
+def mixture_nll(mean: Float[Array, "*draw point"], sd: Float[Array, "*draw"], y: Float[Array, " point"]) -> float:
+    """Return the mean negative log predictive density, in nats: each density is averaged over the draws first.
+
+    Raises:
+        ValueError: as ``mixture_cdf``.
+    """
+    z, sd = _standardized(mean, sd, y)
+    log_density = -0.5 * z**2 - np.log(sd) - 0.5 * np.log(2 * np.pi)
+    return float(-(special.logsumexp(log_density, axis=0) - np.log(len(z))).mean())
+
+
+def coverage(cdf: Float[np.ndarray, " point"], level: float) -> float:
+    """Return the share of points within the central interval of probability ``level`` (0.95, say).
+
+    Args:
+        cdf: predictive probability of a value below the one that occurred, by ``mixture_cdf``.
+
+    Raises:
+        ValueError: no points, values that are no probabilities, a level that is not between 0 and 1.
+    """
+    cdf = np.asarray(cdf)
+    if not cdf.size or not ((cdf >= 0) & (cdf <= 1)).all():
+        raise ValueError(f"cdf: given shape {cdf.shape}, values {cdf.ravel()[:3]}..., expected probabilities, not none")
+    if not 0 < level < 1:
+        raise ValueError(f"level: given {level}, expected a number between 0 and 1")
+    return float((np.abs(cdf - 0.5) <= level / 2).mean())
+
+
+def crps(draws: Float[Array, "*draw point"], y: Float[Array, " point"]) -> float:
+    """Return the mean continuous ranked probability score of draws of the predictive, noise included.
+
+    E|X - y| - E|X - X'| / 2 for independent X, X' (Gneiting and Raftery 2007, eq. 21), estimated without
+    bias from distinct pairs. In the unit of y; smaller is better; of a single value it is the absolute error.
+
+    Raises:
+        ValueError: shapes that do not fit, fewer than 2 draws, values that are not finite.
+    """
+    draws, y = np.asarray(draws, np.float64), np.asarray(y, np.float64)
+    _check_curve(draws, y)
+    draws = np.sort(draws.reshape(-1, y.size), axis=0)
+    count = len(draws)
+    if count < 2:
+        raise ValueError(f"draws: given {count}, expected 2 or more")
+    weights = 2 * np.arange(1, count + 1) - count - 1.0  # the sum over pairs of |x_i - x_j|, once sorted
+    return float((np.abs(draws - y).mean(axis=0) - weights @ draws / (count * (count - 1))).mean())
+
+
+def _standardized(mean, sd, y):
+    """Return (y - mean) / sd as [draw, point], and sd as [draw, 1]."""
+    mean, sd, y = (np.asarray(a, np.float64) for a in (mean, sd, y))
+    _check_curve(mean, y)
+    if sd.shape != mean.shape[:-1] or not (np.isfinite(sd) & (sd > 0)).all():
+        raise ValueError(
+            f"sd: given shape {sd.shape}, least value {sd.min(initial=np.inf)}, "
+            f"expected {mean.shape[:-1]}, all positive and finite"
+        )
+    sd = sd.reshape(-1, 1)
+    return (y - mean.reshape(-1, y.size)) / sd, sd
+
+
+def _check_curve(values, y):
+    if y.ndim != 1 or values.shape[-1:] != y.shape or values.ndim < 2 or 0 in values.shape:
+        raise ValueError(
+            f"predictions, y: given shapes {values.shape} and {y.shape}, expected [*draw, point] and [point], none 0"
+        )
+    if not (np.isfinite(values).all() and np.isfinite(y).all()):
+        raise ValueError("predictions, y: given values that are not finite, expected none")
 
 
 def _check(p, y):

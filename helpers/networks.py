@@ -9,21 +9,37 @@ from jaxtyping import Array, Float
 
 
 class MLP(nn.Module):
-    """Multi-layer perceptron from points to one logit a point.
+    """Multi-layer perceptron from points to one logit a point, or to one a class if there are several outputs.
 
     The default is the sources' two-moons network: 2-5-5-1, tanh, no biases (40 weights).
     Its parameters are ``{"params": {"Dense_0": {"kernel": ...}, ...}}``, input layer first.
+    With ``hidden=()`` it is a linear model. For regression the logit is the mean.
+
+    Raises:
+        ValueError: a layer without units, an activation that is not a function.
     """
 
     hidden: Sequence[int] = (5, 5)
     activation: Callable = nn.tanh
     use_bias: bool = False
+    num_outputs: int = 1
+
+    def __post_init__(self):
+        """Check the sizes and the activation before Flax does anything with them."""
+        if not isinstance(self.hidden, Sequence) or any(units != int(units) or units < 1 for units in self.hidden):
+            raise ValueError(f"hidden: given {self.hidden}, expected a sequence of integers of 1 or more, one a layer")
+        if self.num_outputs != int(self.num_outputs) or self.num_outputs < 1:
+            raise ValueError(f"num_outputs: given {self.num_outputs}, expected an integer of 1 or more")
+        if not callable(self.activation):
+            raise ValueError(f"activation: given {self.activation!r}, expected a function such as flax.linen.tanh")
+        super().__post_init__()
 
     @nn.compact
-    def __call__(self, x: Float[Array, "*point feature"]) -> Float[Array, "*point"]:
+    def __call__(self, x: Float[Array, "*point feature"]) -> Float[Array, "..."]:
         for units in self.hidden:
             x = self.activation(nn.Dense(units, use_bias=self.use_bias, dot_general=_product)(x))
-        return nn.Dense(1, use_bias=self.use_bias, dot_general=_product)(x)[..., 0]
+        x = nn.Dense(self.num_outputs, use_bias=self.use_bias, dot_general=_product)(x)
+        return x[..., 0] if self.num_outputs == 1 else x
 
 
 def _product(x, kernel, dimension_numbers, precision=None):

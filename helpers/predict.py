@@ -31,10 +31,21 @@ def probabilities(apply: Callable, draws: Any, x: Float[Array, "point feature"])
     Raises:
         ValueError: draws without the two leading axes.
     """
+    return jax.nn.sigmoid(_of_draws(apply, draws, x))
+
+
+def class_probabilities(
+    apply: Callable, draws: Any, x: Float[Array, "point feature"]
+) -> Float[Array, "chain draw point class"]:
+    """Return p(y = class | x, w) for every draw w; as ``probabilities``, with logits [point, class]."""
+    return jax.nn.softmax(_of_draws(apply, draws, x), axis=-1)
+
+
+def _of_draws(apply, draws, x):
     shapes = {jnp.shape(leaf)[:2] for leaf in jax.tree.leaves(draws)}
     if len(shapes) != 1 or len(min(shapes)) < 2:
         raise ValueError(f"draws: given leaves that begin {sorted(shapes)}, expected the same [chain, draw] in all")
-    return jax.nn.sigmoid(jax.vmap(jax.vmap(lambda position: apply(position, x)))(draws))
+    return jax.vmap(jax.vmap(lambda position: apply(position, x)))(draws)
 
 
 @jax.jit
@@ -47,10 +58,17 @@ def variance_split(p: Float[Array, "chain draw point"]) -> Split:
 @jax.jit
 def entropy_split(p: Float[Array, "chain draw point"]) -> Split:
     """Split the entropy of a label, in bits: entropy of the mean = mean entropy + mutual information."""
+    return _entropies(jnp.stack([p, 1 - p], axis=-1))
 
-    def bits(q):
-        return (entr(q) + entr(1 - q)) / jnp.log(2.0)
 
-    total, aleatoric = bits(p.mean(axis=(0, 1))), bits(p).mean(axis=(0, 1))
+@jax.jit
+def class_entropy_split(p: Float[Array, "chain draw point class"]) -> Split:
+    """Split the entropy of a label of several classes as ``entropy_split`` does; log2(classes) bits at most."""
+    return _entropies(p)
+
+
+def _entropies(p):
+    total = entr(p.mean(axis=(0, 1))).sum(axis=-1) / jnp.log(2.0)
+    aleatoric = entr(p).sum(axis=-1).mean(axis=(0, 1)) / jnp.log(2.0)
     # Rounding may leave a tiny negative difference where all draws agree.
     return Split(total, aleatoric, jnp.maximum(total - aleatoric, 0.0))

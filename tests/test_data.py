@@ -144,3 +144,76 @@ def test_first_points_marks_each_task_apart():
 def test_impossible_requests_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("gap", [None, (-0.2, 0.5)], ids=["whole", "gap"])
+def test_wave_lies_where_it_says_and_follows_its_curve(gap):
+    found = data.wave(KEY, 3000, 0.1, num_test=2000, gap=gap)
+    regions = 2 if gap is None else 3
+    shapes = [(3000, 1), (3000,), (regions, 2000, 1), (regions, 2000), (200, 1)]
+    assert [a.shape for a in found] == shapes and {a.dtype.name for a in found} == {"float32"}
+    assert (np.diff(found.x_train[:, 0]) >= 0).all() and data.REGIONS == ("inside", "outside", "gap")
+    train, test, grid = (np.asarray(a[..., 0], np.float64) for a in (found.x_train, found.x_test, found.grid))
+    low, high = gap or (1, 1)
+    lengths = {"left": low + 1, "right": 1 - high}  # both parts are filled, each in proportion
+    for x in (train, test[0]):
+        assert ((x > -1) & (x < 1) & ((x < low) | (x > high))).all()
+        assert close_to(x < low, lengths["left"] / (lengths["left"] + lengths["right"])) or gap is None
+        assert close_to(x, (low**2 - 1 + 1 - high**2) / 2 / (lengths["left"] + lengths["right"]))
+    assert ((abs(test[1]) > 1) & (abs(test[1]) < 1.5)).all() and close_to(test[1] > 0, 0.5)
+    assert gap is None or ((test[2] > low) & (test[2] < high)).all()
+    assert (grid[0], grid[-1]) == (-1.5, 1.5)
+    for x, y in ((train, found.y_train), *zip(test, found.y_test, strict=True)):
+        residual = np.asarray(y) - x * np.sin(5 * x)
+        assert close_to(residual, 0) and close_to(residual**2, 0.1**2)
+    np.testing.assert_allclose(data.wave_mean(found.x_train[:, 0]), train * np.sin(5 * train), atol=1e-6)
+
+
+def test_wave_is_a_function_of_its_key():
+    same, again, other = (data.wave(jax.random.key(i)) for i in (0, 0, 1))
+    assert all((a == b).all() for a, b in zip(same, again, strict=True))
+    assert not (same.x_train == other.x_train).any() and same.x_train.shape == (40, 1)
+    without = data.wave(KEY, noise=0.0)
+    np.testing.assert_array_equal(without.y_test, data.wave_mean(without.x_test[..., 0]))
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"num_train": 0}, "num_train: given 0, expected an integer of 1 or more"),
+        ({"num_test": 0}, "num_test: given 0"),
+        ({"noise": -0.1}, "noise: given -0.1, expected a finite number of 0 or more"),
+        ({"gap": (0.5, -0.2)}, r"gap: given \(0.5, -0.2\), expected two increasing numbers between -1 and 1"),
+        ({"gap": (-1, 0.5)}, r"gap: given \(-1, 0.5\)"),
+        ({"gap": (0.5, float("nan"))}, "gap: given"),
+    ],
+)
+def test_impossible_waves_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        data.wave(KEY, **arguments)
+
+
+def test_a_spiral_has_even_radii_and_normal_angles():
+    points = data.spiral(KEY, 4000, noise=0.2)
+    x, y = np.asarray(points.x, np.float64), np.asarray(points.y)
+    assert (np.bincount(y) == 4000).all()
+    radius = np.hypot(*x.T)
+    np.testing.assert_allclose(radius.reshape(3, -1), np.broadcast_to(np.linspace(0, 0.5, 4000), (3, 4000)), atol=1e-6)
+    inner = radius > 0.01
+    turned = (np.arctan2(x[:, 0], x[:, 1]) - 4 * y - 8 * radius + np.pi) % (2 * np.pi) - np.pi
+    assert close_to(turned[inner], 0)
+    assert close_to(turned[inner] ** 2, 0.04)
+    assert (data.spiral(KEY, 5).x == data.spiral(KEY, 5).x).all()
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"points_per_class": 0}, "points_per_class: given 0"),
+        ({"noise": -1.0}, "noise: given -1.0"),
+        ({"num_classes": 1.5}, "num_classes: given 1.5"),
+    ],
+)
+def test_impossible_spirals_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        data.spiral(KEY, **settings)

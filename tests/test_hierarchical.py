@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
+from numpyro.infer.util import log_density as numpyro_log_density
 from tensorflow_probability.substrates.jax import distributions as tfd
 
 from helpers import densities, hierarchical, mcmc
@@ -213,3 +214,17 @@ def test_independent_posteriors_are_sampled_together():
     )
     assert posterior.stats.log_density.shape == (2, 2, 5)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(posterior))
+
+
+def test_density_equals_numpyros(network):
+    position = mcmc.normal_starts(jax.random.key(3), hierarchical.shapes(network, NUM_TASKS), (), scale=0.7)
+    tasks = hierarchical.labelled(X, Y)
+    sites = {f"sd/{name}": jnp.exp(value) for name, value in position["log_sd"].items()}
+    for part in ("mean", "offset"):
+        sites |= {f"{part}/{name}.{leaf}": v for name, layer in position[part].items() for leaf, v in layer.items()}
+    assert_same(hierarchical.from_numpyro(sites), position)
+    model = partial(hierarchical.numpyro_model, network)
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        theirs, _ = numpyro_log_density(model, (tasks,), {}, sites)
+    jacobian = sum(position["log_sd"].values())
+    np.testing.assert_allclose(hierarchical.log_density(network)(position, tasks), theirs + jacobian, rtol=1e-5)

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
@@ -104,3 +105,111 @@ def test_every_score_refuses_what_is_no_probability_or_label(score, p, y, messag
 def test_empty_bins_are_refused(num_bins):
     with pytest.raises(ValueError, match=f"num_bins: given {num_bins}, expected 1 to 1000, the number of points"):
         metrics.calibration_error(P, Y, num_bins)
+
+
+MEAN, SD = random.normal(size=(2, 300, 5)), random.uniform(0.3, 2.0, size=(2, 300))  # [chain, draw, point]
+AT = random.normal(size=5)
+
+
+def test_mixture_of_one_normal_is_that_normal():
+    mean, sd = np.array([[0.5, 0.5, 0.5]]), np.array([2.0])
+    normal = scipy.stats.norm(0.5, 2.0)
+    np.testing.assert_allclose(metrics.mixture_cdf(mean, sd, AT[:3]), normal.cdf(AT[:3]))
+    np.testing.assert_allclose(metrics.mixture_nll(mean, sd, AT[:3]), -normal.logpdf(AT[:3]).mean())
+
+
+def test_mixture_averages_densities_over_draws():
+    by_draw = scipy.stats.norm(MEAN, SD[..., None])
+    np.testing.assert_allclose(metrics.mixture_cdf(MEAN, SD, AT), by_draw.cdf(AT).mean(axis=(0, 1)))
+    np.testing.assert_allclose(metrics.mixture_nll(MEAN, SD, AT), -np.log(by_draw.pdf(AT).mean(axis=(0, 1))).mean())
+
+
+def test_coverage_of_a_right_prediction_is_its_level_and_of_a_narrow_one_less():
+    y = random.normal(size=200_000)
+    for level in (0.5, 0.9, 0.95):
+        right, narrow = (metrics.coverage(scipy.stats.norm(0, sd).cdf(y), level) for sd in (1.0, 0.5))
+        assert abs(right - level) < 4 * np.sqrt(level * (1 - level) / y.size)
+        assert abs(narrow - (2 * scipy.stats.norm.cdf(scipy.stats.norm.ppf(0.5 + level / 2) / 2) - 1)) < 0.005
+    assert metrics.coverage(np.array([0.02, 0.03, 0.5, 0.97, 0.98]), 0.95) == 0.6
+
+
+def test_crps_of_normal_draws_is_the_closed_form():
+    z, count = AT / 1.5, 40_000
+    draws = 1.5 * random.normal(size=(2, count // 2, 5))
+    normal = scipy.stats.norm
+    expected = 1.5 * (z * (2 * normal.cdf(z) - 1) + 2 * normal.pdf(z) - 1 / np.sqrt(np.pi))  # Gneiting and Raftery
+    np.testing.assert_allclose(metrics.crps(draws, AT), expected.mean(), rtol=0.01)
+
+
+def test_crps_is_the_mean_over_distinct_pairs():
+    draws = random.normal(size=(6, 1))
+    pairs = [abs(a - b) for i, a in enumerate(draws[:, 0]) for j, b in enumerate(draws[:, 0]) if i != j]
+    np.testing.assert_allclose(metrics.crps(draws, AT[:1]), abs(draws - AT[0]).mean() - np.mean(pairs) / 2)
+
+
+@pytest.mark.parametrize("score", [metrics.mixture_cdf, metrics.mixture_nll, lambda mean, sd, y: metrics.crps(mean, y)])
+@pytest.mark.parametrize(
+    "mean, y, message",
+    [
+        (MEAN, AT[:4], r"predictions, y: given shapes \(2, 300, 5\) and \(4,\), expected \[\*draw, point\] and"),
+        (AT, AT, r"given shapes \(5,\) and \(5,\)"),
+        (MEAN[..., :0], AT[:0], r"given shapes \(2, 300, 0\) and \(0,\), .* none 0"),
+        (np.where(MEAN > 1, np.nan, MEAN), AT, "given values that are not finite"),
+        (MEAN, np.where(AT[0] == AT, np.inf, AT), "given values that are not finite"),
+    ],
+)
+def test_every_score_of_a_curve_refuses_what_does_not_fit(score, mean, y, message):
+    with pytest.raises(ValueError, match=message):
+        score(mean, SD, y)
+
+
+def test_impossible_noise_levels_and_draws_are_refused():
+    for sd in (SD[0], 0 * SD, np.where(SD > 1, np.nan, SD)):
+        with pytest.raises(ValueError, match=r"sd: given shape .* expected \(2, 300\), all positive and finite"):
+            metrics.mixture_cdf(MEAN, sd, AT)
+    with pytest.raises(ValueError, match="draws: given 1, expected 2 or more"):
+        metrics.crps(MEAN[0, :1], AT)
+    for cdf in (np.array([]), np.array([0.5, 1.5]), np.array([np.nan])):
+        with pytest.raises(ValueError, match="cdf: given shape"):
+            metrics.coverage(cdf, 0.9)
+    for level in (0, 1, 95):
+        with pytest.raises(ValueError, match=f"level: given {level}, expected a number between 0 and 1"):
+            metrics.coverage(np.array([0.5]), level)
+
+
+def classes():
+    """Return probabilities of three classes, and labels that they do not fit."""
+    p = np.random.default_rng(1).dirichlet([0.5, 0.7, 1.0], size=300)
+    y = np.array([np.random.default_rng(i).choice(3, p=row) for i, row in enumerate(p**0.5 / (p**0.5).sum(1)[:, None])])
+    return jnp.asarray(p / p.sum(axis=1, keepdims=True), jnp.float32), jnp.asarray(y, jnp.int32)
+
+
+def test_scores_of_classes_equal_scikit_learns():
+    p, y = classes()
+    found = metrics.class_scores(p, y)
+    wide = np.asarray(p, np.float64) / np.asarray(p, np.float64).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found["accuracy %"], 100 * accuracy_score(y, wide.argmax(axis=1)), rtol=1e-5)
+    np.testing.assert_allclose(found["NLL"], log_loss(y, wide), rtol=1e-4)
+    np.testing.assert_allclose(found["Brier"], ((wide - np.eye(3)[y]) ** 2).sum(axis=1).mean(), rtol=1e-4)
+    assert found["calibration error"] > found["if calibrated"] > 0
+
+
+def test_two_classes_are_scored_as_one_probability_but_for_the_brier_score():
+    p, y = jnp.asarray(P[0]), jnp.asarray(Y[0])
+    one, two = metrics.scores(p, y), metrics.class_scores(jnp.stack([1 - p, p], axis=-1), y)
+    np.testing.assert_allclose(two["NLL"], one["NLL"], rtol=1e-5)
+    np.testing.assert_allclose(two["accuracy %"], one["accuracy %"], rtol=1e-5)
+    np.testing.assert_allclose(two["Brier"], 2 * one["Brier"], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda p, y: (p[:5], y), r"p, y: given shapes \(5, 3\) and \(300,\), expected"),
+        (lambda p, y: (2 * p, y), "p: given sums over classes from .* expected 1"),
+        (lambda p, y: (p, y + 1), r"y: given labels .* expected 0 to 2"),
+    ],
+)
+def test_impossible_classes_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.class_scores(*change(*classes()))

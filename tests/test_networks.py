@@ -52,3 +52,33 @@ def test_without_biases_the_network_is_odd():
         params = jax.tree.map(lambda leaf: leaf + 0.1, network.init(jax.random.key(0), X))
         odd = jnp.allclose(network.apply(params, -X), -network.apply(params, X), atol=1e-6)
         assert odd != biases
+
+
+def test_without_hidden_layers_the_network_is_linear():
+    network = MLP(hidden=(), use_bias=True)
+    params = {"params": {"Dense_0": {"kernel": jnp.array([[2.0], [-1.0]]), "bias": jnp.array([0.5])}}}
+    np.testing.assert_allclose(network.apply(params, X), X @ jnp.array([2.0, -1.0]) + 0.5, rtol=1e-6)
+
+
+def test_several_outputs_keep_their_axis():
+    network = MLP(hidden=(), num_outputs=3)
+    kernel = jnp.array([[2.0, 0.0, 1.0], [-1.0, 1.0, 0.5]])
+    found = network.apply({"params": {"Dense_0": {"kernel": kernel}}}, X)
+    np.testing.assert_allclose(found, np.asarray(X) @ np.asarray(kernel), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"hidden": (5, 0)}, r"hidden: given \(5, 0\), expected a sequence of integers of 1 or more, one a layer"),
+        ({"hidden": [-2]}, r"hidden: given \[-2\], expected"),
+        ({"hidden": (2.5,)}, r"hidden: given \(2.5,\), expected"),
+        ({"hidden": 10}, "hidden: given 10, expected a sequence"),
+        ({"num_outputs": 0}, "num_outputs: given 0, expected an integer of 1 or more"),
+        ({"activation": "tanh"}, "activation: given 'tanh', expected a function such as flax.linen.tanh"),
+        ({"activation": None}, "activation: given None, expected"),
+    ],
+)
+def test_impossible_networks_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        MLP(**arguments)

@@ -1,0 +1,165 @@
+"""Guides against closed forms: a linear model with known noise has a normal posterior and a known evidence."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import optax
+import pytest
+from numpyro.infer import Trace_ELBO
+from numpyro.infer.autoguide import AutoLaplaceApproximation, AutoMultivariateNormal, AutoNormal
+from scipy import stats
+
+from helpers import data, densities, networks, svi
+
+NOISE = 0.5
+MEAN_FIELD = partial(AutoNormal, init_scale=0.1)
+FULL_RANK = partial(AutoMultivariateNormal, init_scale=0.1)
+DECAYING = optax.adam(optax.exponential_decay(0.05, 2000, 1e-2))
+
+
+def linear(x, y):
+    """Weights N(0, 1), known noise."""
+    w = numpyro.sample("w", dist.Normal(0.0, 1.0).expand([x.shape[1]]).to_event(1))
+    with numpyro.plate("point", x.shape[0]):
+        numpyro.sample("y", dist.Normal(x @ w, NOISE), obs=y)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Return points, and the exact posterior and log evidence."""
+    random = np.random.default_rng(3)
+    x = random.normal(size=(25, 3)) @ np.array([[1.0, 0.8, 0.0], [0.0, 0.6, 0.0], [0.0, 0.0, 1.0]])
+    y = x @ random.normal(size=3) + NOISE * random.normal(size=25)
+    precision = np.eye(3) + x.T @ x / NOISE**2
+    mean = np.linalg.solve(precision, x.T @ y) / NOISE**2
+    evidence = stats.multivariate_normal(np.zeros(25), NOISE**2 * np.eye(25) + x @ x.T).logpdf(y)
+    return (jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.float32)), mean, precision, evidence
+
+
+def fitted(guide, loss, args, num_steps=3000):
+    """Fit, draw, and weigh."""
+    result = svi.fit(jax.random.key(0), linear, guide, args, num_steps=num_steps, loss=loss, optimizer=DECAYING)
+    key_draw, key_weigh = jax.random.split(jax.random.key(1))
+    draws = svi.draw(key_draw, linear, guide, result.params, args, 4000)["w"]
+    return result, np.asarray(draws), np.asarray(svi.log_weights(key_weigh, linear, guide, result.params, args, 1000))
+
+
+@pytest.mark.parametrize("guide", [FULL_RANK, AutoLaplaceApproximation], ids=["full rank", "Laplace"])
+def test_guides_with_correlations_find_the_exact_posterior(problem, guide):
+    args, mean, precision, evidence = problem
+    _, draws, log_weights = fitted(guide, Trace_ELBO(num_particles=10), args)
+    covariance = np.linalg.inv(precision)
+    sd = np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.1 * sd.min())
+    np.testing.assert_allclose(np.cov(draws.T) / np.outer(sd, sd), covariance / np.outer(sd, sd), atol=0.08)
+    if guide is FULL_RANK:  # the ELBO is the evidence where the guide is exact, and its weights are all alike
+        np.testing.assert_allclose(log_weights.mean(), evidence, atol=0.02)
+        assert log_weights.std() < 0.1
+
+
+def test_mean_field_is_too_narrow_by_a_known_amount(problem):
+    args, mean, precision, evidence = problem
+    result, draws, log_weights = fitted(MEAN_FIELD, svi.ELBO, args)
+    narrow = 1 / np.sqrt(np.diag(precision))
+    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.1 * narrow.min())
+    np.testing.assert_allclose(draws.std(axis=0), narrow, rtol=0.05)
+    lost = 0.5 * (np.log(np.diag(precision)).sum() - np.linalg.slogdet(precision)[1])
+    assert lost > 0.3
+    np.testing.assert_allclose(evidence - log_weights.mean(), lost, atol=0.1)
+    np.testing.assert_allclose(evidence + result.losses[-500:].mean(), lost, atol=0.1)
+
+
+def test_runs_are_mapped_over_keys_and_data(problem):
+    (x, y), *_ = problem
+    many = jnp.stack([y, y + 1])
+    runs = jax.jit(jax.vmap(lambda k, y: svi.run(k, linear, MEAN_FIELD, (x, y), num_steps=50)))
+    result = runs(jax.random.split(jax.random.key(0), 2), many)
+    assert result.losses.shape == (2, 50)
+    alone = svi.fit(jax.random.split(jax.random.key(0), 2)[1], linear, MEAN_FIELD, (x, many[1]), num_steps=50)
+    np.testing.assert_allclose(result.losses[1], alone.losses, rtol=1e-3)
+    again = svi.fit(jax.random.split(jax.random.key(0), 2)[1], linear, MEAN_FIELD, (x, many[1]), num_steps=50)
+    assert (alone.losses == again.losses).all()
+
+
+def test_an_elbo_that_is_not_finite_is_an_error(problem):
+    args, *_ = problem
+
+    def breaks(x, y):
+        w = numpyro.sample("w", dist.Normal(0.0, 1.0))
+        numpyro.factor("y", jnp.where(w > 3.0, jnp.nan, 100 * w))
+
+    with pytest.raises(FloatingPointError, match=r"not finite from step \d+ on .*smaller step size"):
+        svi.fit(jax.random.key(0), breaks, MEAN_FIELD, args, num_steps=2000)
+
+
+@pytest.mark.parametrize("num", [0, 2.5])
+def test_impossible_counts_are_refused(problem, num):
+    args, *_ = problem
+    with pytest.raises(ValueError, match="num_steps: given"):
+        svi.fit(jax.random.key(0), linear, MEAN_FIELD, args, num_steps=num)
+    for function in (svi.draw, svi.log_weights):
+        with pytest.raises(ValueError, match="num_draws: given"):
+            function(jax.random.key(0), linear, MEAN_FIELD, {}, args, num)
+
+
+def test_data_that_are_not_finite_are_refused(problem):
+    (x, y), *_ = problem
+    with pytest.raises(ValueError, match="args: given 1 values that are not finite"):
+        svi.fit(jax.random.key(0), linear, MEAN_FIELD, (x, y.at[3].set(jnp.nan)))
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_progress_is_for_a_person_and_leaves_no_trace(problem, monkeypatch, capsys, watched):
+    args, *_ = problem
+    monkeypatch.setattr("sys.stderr.isatty", lambda: watched, raising=False)
+    svi.fit(jax.random.key(0), linear, MEAN_FIELD, args, num_steps=40)
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    if watched:
+        assert "SVI: step 20 of 40" in seen.err and seen.err.endswith("\r\033[K") and "\n" not in seen.err
+    else:
+        assert seen.err == ""
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    """Return a network of three classes, its points, and some weights."""
+    points = data.spiral(jax.random.key(0), 20)
+    network = networks.MLP((7,), use_bias=True, num_outputs=3)
+    observed = densities.observe(points.x, points.y, [1.0, 2.0], num_classes=3)
+    return network, observed, network.init(jax.random.key(1), points.x)
+
+
+def sites(params):
+    """Name a network's parameters as NumPyro does."""
+    layers = params["params"]
+    return {f"net/{layer}.{leaf}": value for layer in layers for leaf, value in layers[layer].items()}
+
+
+def test_numpyro_states_the_same_density_of_classes(labelled):
+    network, observed, params = labelled
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        model = partial(densities.flat_numpyro, network)
+        theirs, _ = numpyro.infer.util.log_density(model, (observed,), {}, sites(params))
+    np.testing.assert_allclose(densities.flat_log_density(network)(params, observed), theirs, rtol=1e-5)
+    again = svi.network_position(sites(params))
+    assert jax.tree.all(jax.tree.map(lambda a, b: bool((a == b).all()), again, params))
+
+
+def test_minibatches_estimate_the_density_without_bias(labelled):
+    network, observed, params = labelled
+    model = partial(densities.flat_numpyro, network, batch_size=15)
+    full = densities.flat_log_density(network)(params, observed)
+
+    def one(key):
+        seeded = numpyro.handlers.seed(model, key)
+        return numpyro.infer.util.log_density(seeded, (observed,), {}, sites(params))[0]
+
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        values = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(2), 4000))
+    assert values.std() > 1
+    assert abs(values.mean() - full) < 4 * values.std() / np.sqrt(4000)
