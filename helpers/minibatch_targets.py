@@ -74,9 +74,7 @@ def linear_regression(num_data: int = 500, size: int = 5, noise: float = 0.5) ->
     def log_likelihood(w, datum):
         return tfd.Normal((datum[0] * w).sum(), noise).log_prob(datum[1])
 
-    return _joined(
-        "linear regression", _standard_normal, log_likelihood, (x, y), lambda w: whiten @ (w - mean), size
-    )
+    return _joined("linear regression", _standard_normal, log_likelihood, (x, y), lambda w: whiten @ (w - mean), size)
 
 
 def logistic_regression(num_data: int = 500) -> MinibatchTarget:

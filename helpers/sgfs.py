@@ -60,9 +60,9 @@ def sgfs(
         forget: how much more late minibatches count in the running mean than early ones; 0 for a plain mean.
 
     Raises:
-        ValueError: a data size below 2, a gamma that is not positive, a negative forget, a preconditioner that is not symmetric
-            positive definite; in ``init``, one of the wrong size, a prior whose gradient is not finite or whose
-            precision is not positive semidefinite; in ``step``, a minibatch of fewer than 2 or more than N data.
+        ValueError: a data size below 2, a gamma that is not positive, a negative forget, a preconditioner that is
+            not symmetric positive definite; in ``init``, one of the wrong size, a prior whose gradient is not finite
+            or whose precision is not positive semidefinite; in ``step``, a minibatch below 2 or above N data.
     """
     if data_size != int(data_size) or data_size < 2:
         raise ValueError(f"data_size: given {data_size}, expected an integer of 2 or more")

@@ -153,7 +153,9 @@ def _leading(name, tree):
 
 def _step_sizes(step_size, num_steps):
     index = np.arange(num_steps, dtype=np.float32)
-    values = np.broadcast_to(np.asarray(step_size(index) if callable(step_size) else step_size, np.float32), index.shape)
+    values = np.broadcast_to(
+        np.asarray(step_size(index) if callable(step_size) else step_size, np.float32), index.shape
+    )
     bad = np.flatnonzero(~(values > 0))
     if len(bad):
         raise ValueError(f"step_size: given {values[bad[0]]} at step {bad[0]}, expected a positive number")
