@@ -70,7 +70,8 @@ def sgfs(
         raise ValueError(f"gamma: given {gamma}, expected a positive number")
     if not 0 <= forget < np.inf:
         raise ValueError(f"forget: given {forget}, expected a number of 0 or more")
-    matrix, root = _check_preconditioner(preconditioner)
+    proportional = isinstance(preconditioner, str) and preconditioner == PROPORTIONAL
+    matrix, root = (None, None) if proportional or preconditioner is None else _check_matrix(preconditioner)
 
     def init(position, rng_key=None):
         del rng_key
@@ -102,7 +103,7 @@ def sgfs(
         normal = jax.random.normal(rng_key, vector.shape, vector.dtype)
         curvature = factor * data_size * fisher + state.prior_precision
         weight = 4 / step_size
-        if preconditioner == PROPORTIONAL:  # B is the curvature a datum: one factorisation serves both
+        if proportional:  # B is the curvature a datum: one factorisation serves both
             weight = weight / data_size
             factored = jnp.linalg.cholesky(curvature, symmetrize_input=False)
             noise, scale = factored @ normal, 1 + weight
@@ -121,13 +122,11 @@ def _prior_at(log_prior, vector):
     return jax.jit(lambda v: (jax.grad(log_prior)(v), -jax.hessian(log_prior)(v)))(vector)
 
 
-def _check_preconditioner(preconditioner):
-    """Return B and its Cholesky factor, or None twice where B is not a given matrix."""
-    if preconditioner is None or (isinstance(preconditioner, str) and preconditioner == PROPORTIONAL):
-        return None, None
-    matrix = None if isinstance(preconditioner, str) else np.asarray(preconditioner, np.float64)
-    if matrix is None or matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        given = repr(preconditioner) if matrix is None else f"shape {matrix.shape}"
+def _check_matrix(preconditioner):
+    """Return B and its Cholesky factor."""
+    matrix = np.zeros(0) if isinstance(preconditioner, str) else np.asarray(preconditioner, np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        given = repr(preconditioner) if isinstance(preconditioner, str) else f"shape {matrix.shape}"
         raise ValueError(f"preconditioner: given {given}, expected None, {PROPORTIONAL!r} or a square matrix")
     symmetric = np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, rtol=1e-5, atol=1e-8)
     smallest = np.linalg.eigvalsh(matrix).min() if symmetric else np.nan
