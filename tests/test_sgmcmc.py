@@ -127,7 +127,7 @@ def test_the_plain_mean_remembers_a_far_start():
 def test_logistic_regression_against_nuts():
     known = minibatch_targets.logistic_regression()
     starts = mcmc.normal_starts(KEY, known.target.position, (4,))
-    exact = mcmc.sample(KEY, known.target.log_density, starts, num_samples=2000).draws
+    exact = mcmc.sample(KEY, known.target.log_density, starts, num_samples=1000, max_tree_depth=4).draws
     assert verify.judge(exact, known.target).passed.all()
 
 
@@ -154,7 +154,8 @@ def test_psgld_scales_each_coordinates_step():
     """One step without noise in the gradient, from the recursion written out."""
     algorithm = psgld.psgld(lambda position, _: -position, memory=0.5, damping=2.0)
     start = jnp.array([4.0, 0.01])
-    moved = [algorithm.step(key, algorithm.init(start), None, 1e-2).position for key in jax.random.split(KEY, 4000)]
+    state = algorithm.init(start)
+    moved = jax.jit(jax.vmap(lambda key: algorithm.step(key, state, None, 1e-2).position))(jax.random.split(KEY, 4000))
     rate = 1e-2 / (2.0 + jnp.sqrt(0.5 * start**2))
     np.testing.assert_allclose(np.mean(moved, axis=0), start - rate * start, atol=0.01)
     np.testing.assert_allclose(np.var(moved, axis=0), 2 * rate, rtol=0.1)
@@ -300,5 +301,5 @@ def test_what_does_not_fit_is_named():
 def test_a_chain_that_leaves_the_numbers_is_named():
     sizes = SIZES | {"num_warmup": 0, "num_samples": 50, "step_size": 1.0}
     starts = jnp.array([[0.0, 0.0], [1e30, 0.0]])
-    with pytest.raises(FloatingPointError, match=r"is not finite, first in \{.*1: 0.*chain: draw"):
+    with pytest.raises(FloatingPointError, match=r"is not finite, first in \{.*1: \d+.*chain: draw"):
         sgmcmc.sample(KEY, blackjax.sgld(slope(KNOWN)), starts, KNOWN.data, **sizes)
