@@ -22,7 +22,7 @@ SETTINGS = {
     "seed": 7002,
     "sizes": [1000, 10_000, 100_000, 1_000_000],
     "sampled": [1000, 10_000],  # by NUTS too
-    "chunk": 10_000,
+    "chunk": 1000,
     "timed_steps": 4000,
     "rounds": 5,
     "batch_size": 50,
