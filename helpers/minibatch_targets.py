@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from scipy import special
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from helpers.targets import Target
+from helpers.targets import Target, conjugate_regression
 
 
 class MinibatchTarget(NamedTuple):
@@ -62,14 +62,8 @@ def gaussian_mean(
 
 
 def linear_regression(num_data: int = 500, size: int = 5, noise: float = 0.5) -> MinibatchTarget:
-    """Weights N(0, 1), known noise; the posterior is normal (Bishop 2006, section 3.3)."""
-    random = np.random.default_rng(13)
-    x = random.normal(size=(num_data, size)) @ np.diag(np.linspace(0.7, 2.0, size))
-    y = x @ random.normal(size=size) + noise * random.normal(size=num_data)
-    precision = np.eye(size) + x.T @ x / noise**2
-    mean = np.linalg.solve(precision, x.T @ y) / noise**2
-    whiten = jnp.asarray(np.linalg.cholesky(precision).T, jnp.float32)
-    x, y, mean = (jnp.asarray(a, jnp.float32) for a in (x, y, mean))
+    """Weights N(0, 1), known noise; the posterior is normal."""
+    x, y, mean, whiten = conjugate_regression(13, num_data, size, noise)
 
     def log_likelihood(w, datum):
         return tfd.Normal((datum[0] * w).sum(), noise).log_prob(datum[1])
