@@ -20,7 +20,7 @@ from numpyro.infer.autoguide import AutoNormal  # noqa: E402
 from helpers import data, densities, networks, svi  # noqa: E402
 
 SETTINGS = {
-    "seed": 5005,
+    "seed": 5001,  # the page's, whose keys are used here too
     "batch": 50,
     "num_particles": 10,
     "num_steps": 3000,
@@ -70,7 +70,7 @@ def judge(key, network, params, observed, x):
 
 def main():
     rows = []
-    key_data, key_fit, key_judge = jax.random.split(jax.random.key(SETTINGS["seed"]), 3)
+    key_data, key_fit, key_judge = jax.random.split(jax.random.key(SETTINGS["seed"]), 23)[20:]
     for number, (name, size) in enumerate(zip(SETTINGS["problems"], SETTINGS["sizes"], strict=True)):
         network, observed, test = problem(jax.random.fold_in(key_data, number), name, size)
         for batch in (None, SETTINGS["batch"]):

@@ -22,8 +22,8 @@ from numpyro.infer.autoguide import AutoNormal  # noqa: E402
 from helpers import data, densities, metrics, networks, svi  # noqa: E402
 
 SETTINGS = {
-    "seed": 5002,
-    "num_redraws": 5,
+    "seed": 5001,  # the page's, whose keys are used here too
+    "num_redraws": 4,
     "points_per_class": 100,
     "test_per_class": 1000,
     "num_steps": 10000,
@@ -95,7 +95,7 @@ def entropy(p):
 
 
 def main():
-    key_data, key_test, key_split, key_fit, key_net = jax.random.split(jax.random.key(SETTINGS["seed"]), 5)
+    key_data, key_test, key_split, key_fit, key_net = jax.random.split(jax.random.key(SETTINGS["seed"]), 9)[4:]
     rows = []
     for redraw in range(SETTINGS["num_redraws"]):
         one = partial(jax.random.fold_in, data=redraw)

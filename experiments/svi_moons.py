@@ -15,12 +15,12 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 import store  # noqa: E402
 from numpyro.infer import Trace_ELBO  # noqa: E402
-from numpyro.infer.autoguide import AutoLowRankMultivariateNormal, AutoMultivariateNormal, AutoNormal  # noqa: E402
+from numpyro.infer.autoguide import AutoMultivariateNormal, AutoNormal  # noqa: E402
 
 from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks, predict, svi  # noqa: E402
 
 SETTINGS = {
-    "seed": 5004,
+    "seed": 5001,  # the page's, whose keys are used here too
     "test_points": 1000,
     "num_starts": 3,
     "flat_steps": 5000,
@@ -37,7 +37,6 @@ TEN = Trace_ELBO(num_particles=10)
 GUIDES = {
     "mean-field": (partial(AutoNormal, init_scale=1e-2), svi.ELBO),
     "full-rank": (partial(AutoMultivariateNormal, init_scale=1e-2), TEN),
-    "low-rank": (partial(AutoLowRankMultivariateNormal, init_scale=1e-2, rank=20), TEN),
 }
 
 
@@ -78,7 +77,7 @@ def main():
     source = data.source_moons()
     key_test = jax.random.split(jax.random.key(313), 12)[0]  # the fresh points of the page hierarchical-bnn
     tasks = data.redraw_test(key_test, source, SETTINGS["test_points"])
-    key_flat, key_group, key_start, key_nuts = jax.random.split(jax.random.key(SETTINGS["seed"]), 4)
+    key_flat, key_group, key_start, key_nuts = jax.random.split(jax.random.key(SETTINGS["seed"]), 20)[16:]
     observed = densities.observe(tasks.x_train, tasks.y_train, [1.0, 1.0, 1.0])
     labelled = hierarchical.labelled(tasks.x_train, tasks.y_train)
     x = jnp.concatenate([tasks.x_test, source.x_test], axis=1)
@@ -117,13 +116,12 @@ def main():
             p, losses = jax.block_until_ready(fit_flat(keys, name, observed, x))
             svi.check_losses(losses)
             row("flat", name, start, p, time.perf_counter() - began, losses.sum(axis=0))
-    for number, name in enumerate(("mean-field", "low-rank")):
-        for start in range(SETTINGS["num_starts"]):
-            key = jax.random.fold_in(key_group, 10 * number + start)
-            began = time.perf_counter()
-            p, losses, sd = jax.block_until_ready(fit_group(key, name, labelled, x))
-            svi.check_losses(losses)
-            row("hierarchical", name, start, p, time.perf_counter() - began, losses, sd)
+    for start in range(SETTINGS["num_starts"]):
+        key = jax.random.fold_in(key_group, start)
+        began = time.perf_counter()
+        p, losses, sd = jax.block_until_ready(fit_group(key, "mean-field", labelled, x))
+        svi.check_losses(losses)
+        row("hierarchical", "mean-field", start, p, time.perf_counter() - began, losses, sd)
     store.write(__file__, SETTINGS, rows)
 
 

@@ -1,6 +1,6 @@
 """The thin package that the chapters import, one module at a time.
 
-``data -> networks -> densities -> mcmc -> predict -> metrics, plots``, with
+``data -> networks -> densities -> mcmc, svi -> predict -> metrics, plots``, with
 ``diagnostics`` beside ``predict``: a module imports only from those on its left.
 ``sgfs, psgld -> sgmcmc`` and ``svi`` stand beside ``mcmc``.
 ``targets -> minibatch_targets, verify`` stand apart: they put samplers to the test.

@@ -171,13 +171,42 @@ def scaled_log_prior(params: dict, prior: Any, scales: Float[Array, " layer"]) -
     return total
 
 
+def regression_log_prior(prior: Any, noise_scale: float = 0.5) -> Callable[[dict, Measured], Float[Array, ""]]:
+    """Return the normalized log prior of the weights and of log noise; see ``regression_log_density``."""
+    for part in prior.values() if isinstance(prior, dict) else [prior]:
+        at = np.asarray(part.log_prob(jnp.array(0.5)))
+        if at.shape or not np.isfinite(at):
+            raise ValueError(f"prior: given one with log density {at} at 0.5, expected a finite number")
+    if not (np.isfinite(noise_scale) and noise_scale > 0):
+        raise ValueError(f"noise_scale: given {noise_scale}, expected a positive number")
+
+    def log_prior(position, data):
+        log_noise = position["log_noise"]
+        of_noise = tfd.HalfCauchy(0.0, noise_scale).log_prob(POSITIVE.forward(log_noise))
+        of_noise += POSITIVE.forward_log_det_jacobian(log_noise)
+        return scaled_log_prior(position["params"], prior, data.prior_scales) + of_noise
+
+    return log_prior
+
+
+def regression_log_likelihood(network: nn.Module) -> Callable[[dict, Measured], Float[Array, " point"]]:
+    """Return the log likelihood of each measurement as a function of the position and the data."""
+
+    def log_likelihood(position, data):
+        noise = POSITIVE.forward(position["log_noise"])
+        return normal_log_likelihood(network.apply(position["params"], data.x), data.y, noise)
+
+    return log_likelihood
+
+
 def regression_log_density(
     network: nn.Module, prior: Any, noise_scale: float = 0.5
 ) -> Callable[[dict, Measured], Float[Array, ""]]:
-    """Return the log posterior, up to a constant, of a network that predicts the mean of normal measurements.
+    """Return log prior + log likelihood of a network that predicts the mean of normal measurements.
 
     A position is ``{"params": the network's, "log_noise": []}``; the noise's standard deviation is
-    half-Cauchy, with the Jacobian of its logarithm in the density.
+    half-Cauchy, with the Jacobian of its logarithm in the density. To be called outside of ``jit``;
+    what it returns may be compiled.
 
     Args:
         prior: of weights and biases before they are multiplied by the scales in the data; a distribution
@@ -188,23 +217,8 @@ def regression_log_density(
         ValueError: a prior whose log density is not finite (a negative standard deviation, say), a noise
             scale that is not positive.
     """
-    for part in prior.values() if isinstance(prior, dict) else [prior]:
-        with jax.ensure_compile_time_eval():  # a caller may be under jit
-            at = np.asarray(part.log_prob(jnp.array(0.5)))
-        if at.shape or not np.isfinite(at):
-            raise ValueError(f"prior: given one with log density {at} at 0.5, expected a finite number")
-    if not (np.isfinite(noise_scale) and noise_scale > 0):
-        raise ValueError(f"noise_scale: given {noise_scale}, expected a positive number")
-
-    def log_density(position, data):
-        log_noise = position["log_noise"]
-        noise = POSITIVE.forward(log_noise)
-        log_prior = scaled_log_prior(position["params"], prior, data.prior_scales)
-        log_prior += tfd.HalfCauchy(0.0, noise_scale).log_prob(noise) + POSITIVE.forward_log_det_jacobian(log_noise)
-        mean = network.apply(position["params"], data.x)
-        return log_prior + normal_log_likelihood(mean, data.y, noise).sum()
-
-    return log_density
+    log_prior, log_likelihood = regression_log_prior(prior, noise_scale), regression_log_likelihood(network)
+    return lambda position, data: log_prior(position, data) + log_likelihood(position, data).sum()
 
 
 def regression_numpyro(network: nn.Module, data: Measured, noise_scale: float = 0.5) -> None:

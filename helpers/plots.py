@@ -13,7 +13,7 @@ from matplotlib_inline.backend_inline import set_matplotlib_formats
 
 from helpers.metrics import Calibration
 
-CLASS_0, CLASS_1 = "#0072B2", "#D55E00"
+CLASS_0, CLASS_1, CLASS_2 = "#0072B2", "#D55E00", "#C9B800"
 TOTAL, ALEATORIC, EPISTEMIC = "#555555", "#009E73", "#AA4499"
 TRUTH = "#000000"
 PROBABILITY_MAP = LinearSegmentedColormap.from_list("probability", ["#7FB2DA", "#F8F8F6", "#EFAE7C"])
@@ -36,8 +36,9 @@ def grid(size: int = 61) -> Float[Array, "point 2"]:
 
 
 def points(ax: Axes, x: Float[Array, "point 2"], y: Int[Array, " point"], size: float = 16) -> None:
-    """Draw labelled points: class 0 as blue circles, class 1 as orange triangles."""
-    for label, colour, marker in ((0, CLASS_0, "o"), (1, CLASS_1, "^")):
+    """Draw labelled points: class 0 as blue circles, class 1 as orange triangles, class 2 as yellow squares."""
+    kinds = ((0, CLASS_0, "o"), (1, CLASS_1, "^"), (2, CLASS_2, "s"))
+    for label, colour, marker in kinds[: int(np.max(y, initial=1)) + 1]:
         part = np.asarray(x)[np.asarray(y) == label]
         ax.scatter(*part.T, s=size, c=colour, marker=marker, edgecolors="white", linewidths=0.4, label=f"class {label}")
 

@@ -31,21 +31,10 @@ def probabilities(apply: Callable, draws: Any, x: Float[Array, "point feature"])
     Raises:
         ValueError: draws without the two leading axes.
     """
-    return jax.nn.sigmoid(_of_draws(apply, draws, x))
-
-
-def class_probabilities(
-    apply: Callable, draws: Any, x: Float[Array, "point feature"]
-) -> Float[Array, "chain draw point class"]:
-    """Return p(y = class | x, w) for every draw w; as ``probabilities``, with logits [point, class]."""
-    return jax.nn.softmax(_of_draws(apply, draws, x), axis=-1)
-
-
-def _of_draws(apply, draws, x):
     shapes = {jnp.shape(leaf)[:2] for leaf in jax.tree.leaves(draws)}
     if len(shapes) != 1 or len(min(shapes)) < 2:
         raise ValueError(f"draws: given leaves that begin {sorted(shapes)}, expected the same [chain, draw] in all")
-    return jax.vmap(jax.vmap(lambda position: apply(position, x)))(draws)
+    return jax.nn.sigmoid(jax.vmap(jax.vmap(lambda position: apply(position, x)))(draws))
 
 
 @jax.jit

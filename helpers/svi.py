@@ -20,6 +20,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Key
 from numpyro import handlers
 from numpyro.infer import SVI, Trace_ELBO, TraceMeanField_ELBO
+from numpyro.infer.autoguide import AutoLaplaceApproximation
 
 ELBO = TraceMeanField_ELBO(num_particles=10)  # the Kullback-Leibler divergence in closed form where there is one
 CLIPPED_ADAM = optax.chain(optax.clip_by_global_norm(10.0), optax.adam(1e-2))
@@ -100,8 +101,8 @@ def run(
         svi = SVI(model, guide(model), optimizer, loss)
         state, losses = jax.lax.scan(one_step, svi.init(key, *args), jnp.arange(num_steps))
         params = svi.get_params(state)
-    # What is left of the network's own parameters is the place where its sites go.
-    return Fit({name: value for name, value in params.items() if isinstance(value, jax.Array)}, losses)
+    # A random Flax module leaves a parameter without numbers, the place where its sites go.
+    return Fit({name: value for name, value in params.items() if jax.tree.leaves(value)}, losses)
 
 
 def check_losses(losses: Float[ArrayLike, "*run step"]) -> None:
@@ -139,17 +140,19 @@ def log_weights(
     """Return log p(y, w) - log q(w) at draws w of a fitted guide: their mean is the ELBO, their tail gives k-hat.
 
     Raises:
-        ValueError: no draws.
+        ValueError: no draws; NumPyro's Laplace guide, which is a point while it is fitted.
     """
     _check_count("num_draws", num_draws)
     key_set_up, key_draw = jax.random.split(key)
     with _standard():
         ready = guide(model)
+        if isinstance(ready, AutoLaplaceApproximation):
+            raise ValueError("guide: given AutoLaplaceApproximation, whose ELBO is that of a point; expected another")
         with handlers.block(), handlers.seed(rng_seed=key_set_up):
             ready(*args)
         elbo = Trace_ELBO()
         keys = jax.random.split(key_draw, num_draws)
-        return -jax.lax.map(lambda k: elbo.loss(k, params, model, ready, *args), keys, batch_size=32)
+        return -jax.lax.map(lambda k: elbo.loss(k, params, model, ready, *args), keys)
 
 
 def network_position(draws: dict, prefix: str = "net/") -> dict:

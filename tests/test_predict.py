@@ -80,12 +80,3 @@ def test_classes_are_split_as_two_of_them_are():
     certain = jnp.eye(3)[:, None, None]  # [chain, draw, point, class]: three draws, each sure of another class
     total, aleatoric, epistemic = predict.class_entropy_split(certain)
     np.testing.assert_allclose([total[0], aleatoric[0], epistemic[0]], [np.log2(3), 0, np.log2(3)], rtol=1e-6)
-
-
-def test_class_probabilities_are_a_softmax_of_each_draw():
-    draws = {"b": jnp.log(jnp.array([[[1.0, 2.0, 5.0], [3.0, 1.0, 0.5]]]))}
-    found = predict.class_probabilities(lambda w, x: x + w["b"][None], draws, jnp.zeros((4, 3)))
-    assert found.shape == (1, 2, 4, 3)
-    np.testing.assert_allclose(found[0, :, 0], [[0.125, 0.25, 0.625], [3 / 4.5, 1 / 4.5, 0.5 / 4.5]], rtol=1e-5)
-    with pytest.raises(ValueError, match="draws: given leaves that begin"):
-        predict.class_probabilities(lambda w, x: x, {"b": jnp.zeros(3)}, jnp.zeros((4, 3)))

@@ -8,11 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+import scipy.special
 import scipy.stats
 from numpyro.infer.util import potential_energy
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from helpers import data, densities, mcmc
+from helpers import data, densities, evidence, mcmc
 from helpers.networks import MLP
 
 WAVE = data.wave(jax.random.key(0), 12)
@@ -65,8 +66,10 @@ def test_scale_in_the_data_is_the_scale_of_the_prior():
 
 
 def test_density_equals_numpyros():
+    log_density = densities.regression_log_density(NETWORK, tfd.Normal(0.0, 1.0))
+
     def ours(position):
-        return -densities.regression_log_density(NETWORK, tfd.Normal(0.0, 1.0))(position, MEASURED)
+        return -log_density(position, MEASURED)
 
     def theirs(position):
         layers = position["params"]["params"]
@@ -97,6 +100,42 @@ def test_linear_network_has_the_exact_posterior_and_evidence():
         expected += scipy.stats.multivariate_normal(np.zeros(12), evidence_covariance).logpdf(y)
         expected += scipy.stats.halfcauchy(scale=0.5).logpdf(noise) + np.log(noise)
         np.testing.assert_allclose(log_density(position, measured), expected, rtol=2e-4, atol=2e-3)
+
+
+def test_tempered_draws_of_a_linear_network_give_its_exact_evidence_and_predictions():
+    """The noise is integrated on a grid, all else in closed form."""
+    network, powers = MLP((), use_bias=True), np.linspace(0, 1, 6, dtype=np.float32) ** 3
+    log_prior = densities.regression_log_prior(tfd.Normal(0.0, 1.0))
+    log_likelihood = densities.regression_log_likelihood(network)
+    repeated = densities.measure(WAVE.x_train, WAVE.y_train, np.full((6, 1), 1.5))
+    start = position_of(network, jax.random.key(3))
+    starts = mcmc.normal_starts(jax.random.key(4), start, (6, 4))
+
+    def tempered(position, data):
+        measured, power = data
+        return log_prior(position, measured) + power * log_likelihood(position, measured).sum()
+
+    draws = mcmc.sample(jax.random.key(5), tempered, starts, data=(repeated, powers), num_samples=500).draws
+    first = jax.tree.map(lambda a: a[0], repeated)
+    values = jax.jit(jax.vmap(jax.vmap(jax.vmap(lambda p: log_likelihood(p, first).sum()))))(draws)
+    found = [evidence.log_evidence(values[:, chain], powers) for chain in range(4)]
+
+    features = np.hstack([np.float64(WAVE.x_train), np.ones((12, 1))])
+    log_noise = np.linspace(np.log(0.02), np.log(20), 400)
+    covariances = np.exp(2 * log_noise)[:, None, None] * np.eye(12) + 1.5**2 * features @ features.T
+    y = np.float64(WAVE.y_train)
+    marginal = [scipy.stats.multivariate_normal(np.zeros(12), c).logpdf(y) for c in covariances]
+    joint = marginal + scipy.stats.halfcauchy(scale=0.5).logpdf(np.exp(log_noise)) + log_noise
+    exact = scipy.special.logsumexp(joint) + np.log(log_noise[1] - log_noise[0])
+    assert abs(np.mean(found) - exact) < 4 * np.std(found, ddof=1) / 2 + 0.02 and np.std(found) < 0.2
+
+    at = np.array([[-1.0, 1.0], [1.0, 1.0]])  # features of the points -1 and 1
+    weighed = [1.5**2 * at @ features.T @ np.linalg.solve(c, y) for c in covariances]
+    expected = scipy.special.softmax(joint) @ np.array(weighed)
+    last = jax.tree.map(lambda a: np.asarray(a[-1]), draws["params"]["params"]["Dense_0"])
+    for x, mean in zip((-1.0, 1.0), expected, strict=True):
+        f = last["kernel"][..., 0, 0] * x + last["bias"][..., 0]
+        assert abs(f.mean() - mean) < 5 * f.std() / np.sqrt(400)  # of 2000 draws
 
 
 def test_measure_repeats_data_for_each_row_of_scales_and_scales_for_each_task():
