@@ -26,11 +26,11 @@ SETTINGS = {
     "timed_steps": 4000,
     "rounds": 5,
     "batch_size": 50,
-    "steps": 120_000,  # of a minibatch sampler, each of four chains: 6 million per-datum gradients
+    "steps": 80_000,  # of a minibatch sampler, each of four chains: 4 million per-datum gradients
     "num_draws": 200,
     "num_points": 500,
     "num_test": 20_000,
-    "reference": {"num_warmup": 200, "num_samples": 400, "max_tree_depth": 6},
+    "reference": [[200, 500, 6], [150, 150, 5]],  # of each sampled size: warm-up, draws, tree depth
     "times_size": {"SGLD": [0.005, 0.02, 0.08], "SGFS": [0.05, 0.2, 0.8]},  # step size times number of data
 }
 NETWORK = networks.MLP()
@@ -46,16 +46,19 @@ def log_likelihood(weights, point):
     return densities.bernoulli_log_likelihood(NETWORK.apply(weights, point.x), point.y)
 
 
+def in_chunks(points):
+    """The data with leading axes [chunk, datum]: beyond what a core's cache holds a datum costs several times more."""
+    return jax.tree.map(lambda a: a.reshape(-1, SETTINGS["chunk"], *a.shape[1:]), points)
+
+
 def whole_gradient(weights, points):
     """The gradient of the log posterior, chunk by chunk."""
-    chunk = min(SETTINGS["chunk"], points.y.shape[0])
-    chunks = jax.tree.map(lambda a: a.reshape(-1, chunk, *a.shape[1:]), points)
 
     def add(total, part):
         slope = jax.grad(lambda w: log_likelihood(w, part).sum())(weights)
         return jax.tree.map(jnp.add, total, slope), None
 
-    return jax.lax.scan(add, jax.grad(log_prior)(weights), chunks)[0]
+    return jax.lax.scan(add, jax.grad(log_prior)(weights), in_chunks(points))[0]
 
 
 def microseconds(step, state, points, length):
@@ -138,14 +141,18 @@ def main():
 
         budget = SETTINGS["steps"] * SETTINGS["batch_size"]
         if size in SETTINGS["sampled"]:
-            density = densities.flat_log_density(NETWORK)
-            observed = densities.observe(points.x, points.y, [1.0, 1.0, 1.0])
-            posterior = lambda w, density=density, observed=observed: density(w, observed)  # noqa: E731
-            long = mcmc.sample(key_reference, posterior, starts, **SETTINGS["reference"])
+            chunks = in_chunks(points)
+
+            def posterior(w, chunks=chunks):
+                return log_prior(w) + jax.lax.map(lambda part: log_likelihood(w, part).sum(), chunks).sum()
+
+            num_warmup, num_samples, depth = SETTINGS["reference"][SETTINGS["sampled"].index(size)]
+            lengths = {"num_warmup": num_warmup, "num_samples": num_samples, "max_tree_depth": depth}
+            long = mcmc.sample(key_reference, posterior, starts, **lengths)
             p = np.asarray(of_points(long.draws))
             truth = p[2:].mean(axis=(0, 1))  # half of the chains tells the reference's own error
             per_draw = float(long.stats.integration_steps.mean())
-            steps = SETTINGS["reference"]["num_warmup"] + SETTINGS["reference"]["num_samples"]
+            steps = num_warmup + num_samples
             add(
                 "NUTS, long, its halves",
                 0.0,
@@ -153,10 +160,15 @@ def main():
                 thinned(jax.tree.map(lambda a: a[:2], long.draws)),
             )
             truth = p.mean(axis=(0, 1))
-            affordable = int(budget / size / 63)  # trajectories
+            affordable = int(budget / size / (2**depth - 1))  # trajectories
             warmup = max(20, affordable // 2)
             short = mcmc.sample(
-                key_run, posterior, starts, num_warmup=warmup, num_samples=max(affordable - warmup, 5), max_tree_depth=6
+                jax.random.fold_in(key_run, len(samplers)),
+                posterior,
+                starts,
+                num_warmup=warmup,
+                num_samples=max(affordable - warmup, 5),
+                max_tree_depth=depth,
             )
             spent = int((warmup + short.stats.diverging.shape[1]) * short.stats.integration_steps.mean() * size)
             add("NUTS", 0.0, spent, thinned(short.draws))
