@@ -47,15 +47,20 @@ def correlated_gaussian(size: int = 10, correlation: float = 0.9) -> Target:
     return _moments("correlated Gaussian", log_density, start, lambda x: whiten @ x, size)
 
 
-def linear_regression(num_points: int = 40, num_features: int = 5, noise: float = 0.5) -> Target:
-    """Weights N(0, 1), known noise: the posterior is normal (Bishop 2006, section 3.3)."""
-    random = np.random.default_rng(11)
+def conjugate_regression(seed: int, num_points: int, num_features: int, noise: float) -> tuple[Array, ...]:
+    """Return x, y, and the mean and whitening of weights N(0, 1) given them (Bishop 2006, section 3.3)."""
+    random = np.random.default_rng(seed)
     x = random.normal(size=(num_points, num_features)) @ np.diag(np.linspace(0.7, 2.0, num_features))
     y = x @ random.normal(size=num_features) + noise * random.normal(size=num_points)
     precision = np.eye(num_features) + x.T @ x / noise**2
     mean = np.linalg.solve(precision, x.T @ y) / noise**2
-    whiten = jnp.asarray(np.linalg.cholesky(precision).T, jnp.float32)
-    x, y, mean = (jnp.asarray(a, jnp.float32) for a in (x, y, mean))
+    whiten = np.linalg.cholesky(precision).T
+    return tuple(jnp.asarray(a, jnp.float32) for a in (x, y, mean, whiten))
+
+
+def linear_regression(num_points: int = 40, num_features: int = 5, noise: float = 0.5) -> Target:
+    """Weights N(0, 1), known noise: the posterior is normal."""
+    x, y, mean, whiten = conjugate_regression(11, num_points, num_features, noise)
 
     def log_density(w):
         return tfd.Normal(x @ w, noise).log_prob(y).sum() + tfd.Normal(0.0, 1.0).log_prob(w).sum()

@@ -23,7 +23,12 @@ class Verdict(NamedTuple):
 
 
 def judge(
-    draws: Any, target: Target, least_ess: float = 400, largest_rhat: float = 1.02, chance: float = 1e-3
+    draws: Any,
+    target: Target,
+    least_ess: float = 400,
+    largest_rhat: float = 1.02,
+    chance: float = 1e-3,
+    bias: float = 0.0,
 ) -> Verdict:
     """Compare the averages of a run with a target's exact expectations.
 
@@ -32,10 +37,13 @@ def judge(
 
     Args:
         draws: pytree like the target's position, leading axes [chain, draw].
+        bias: what a sampler that is not exact is known to be off by, in standard deviations of the quantity.
 
     Raises:
-        ValueError: fewer than 2 chains or 4 draws, or draws that are not finite.
+        ValueError: fewer than 2 chains or 4 draws, draws that are not finite, a negative bias.
     """
+    if not 0 <= bias < np.inf:
+        raise ValueError(f"bias: given {bias}, expected a number of 0 or more")
     leading = {np.shape(leaf)[:2] for leaf in jax.tree.leaves(draws)}
     if len(leading) != 1 or len(min(leading)) < 2 or min(min(leading)) < 2 or min(leading)[1] < 4:
         raise ValueError(f"draws: given leaves that begin {sorted(leading)}, expected [chain, draw], 2 and 4 at least")
@@ -50,7 +58,7 @@ def judge(
     enough = (ess >= least_ess) & (rhat <= largest_rhat)  # both false where nothing moved: NaN
     error = 1 / np.sqrt(np.where(ess > 0, ess, np.nan))
     bound = stats.norm.isf(chance / 2 / values.shape[1])
-    return Verdict(difference, error, ess, rhat, enough, enough & (np.abs(difference) <= bound * error))
+    return Verdict(difference, error, ess, rhat, enough, enough & (np.abs(difference) <= bias + bound * error))
 
 
 @jax.jit

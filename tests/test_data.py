@@ -217,3 +217,15 @@ def test_a_spiral_has_even_radii_and_normal_angles():
 def test_impossible_spirals_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         data.spiral(KEY, **settings)
+
+
+def test_fisher_source_moons_are_the_sources_points_in_another_split():
+    first, second = (data.fisher_source_moons(jax.random.key(seed)) for seed in (0, 1))
+    assert first.x_train.shape == first.x_test.shape == (1, 500, 2)
+    np.testing.assert_allclose(first.x_train[0].mean(axis=0), 0.0, atol=1e-5)
+    np.testing.assert_allclose(first.x_train[0].std(axis=0), 1.0, atol=1e-5)
+    expected = np.sort(make_moons(n_samples=1000, noise=0.2, random_state=0)[0][:, 0])
+    for tasks in (first, second):
+        raw = np.concatenate([data.to_raw(tasks, x)[0] for x in (tasks.x_train, tasks.x_test)])
+        np.testing.assert_allclose(np.sort(raw[:, 0]), expected, atol=1e-5)
+    assert not np.array_equal(first.x_train, second.x_train)

@@ -1,0 +1,171 @@
+"""Sampling from minibatches: the loop, and schedules of step sizes.
+
+A sampler is anything in the shape of BlackJAX's: ``init(position, key)`` and ``step(key, state, minibatch,
+step_size)``, where a state is a position or holds one. ``helpers.sgfs`` is one, ``blackjax.sgld(gradient)`` another.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from blackjax.base import SamplingAlgorithm
+from jaxtyping import Array, Key
+
+
+def decaying(first: float, offset: float = 1000.0, power: float = 0.55) -> Callable[[Array], Array]:
+    """Return ``first (1 + t / offset)^-power``: infinite sum, finite sum of squares (Welling and Teh 2011).
+
+    Raises:
+        ValueError: a power of 1/2 or less, or above 1, for which one of the two sums fails.
+    """
+    if not 0.5 < power <= 1:
+        raise ValueError(f"power: given {power}, expected a number above 0.5, at most 1")
+    return lambda step: first * (1 + step / offset) ** -power
+
+
+def cyclical(first: float, length: int) -> Callable[[Array], Array]:
+    """Return step sizes that fall from ``first`` to 0 as half a cosine every ``length`` steps (Zhang et al. 2020)."""
+    return lambda step: first / 2 * (1 + jnp.cos(jnp.pi * (step % length) / length))
+
+
+def position_of(state: Any) -> Any:
+    """Return the position of a state, which may be the state itself."""
+    return getattr(state, "position", state)
+
+
+def sample(
+    key: Key[Array, ""],
+    algorithm: SamplingAlgorithm,
+    initial_positions: Any,
+    data: Any,
+    *,
+    batch_size: int,
+    step_size: float | Callable[[Array], Array],
+    num_warmup: int,
+    num_samples: int,
+    thin: int = 1,
+    num_cycles: int = 1,
+    replace: bool = True,
+    keep: Callable[[Any], Any] = position_of,
+) -> Any:
+    """Run chains on minibatches drawn inside the loop; what is thrown away is never stored.
+
+    A chain repeats ``num_cycles`` times: ``num_warmup`` steps without a draw, then ``num_samples`` draws, each after
+    ``thin`` steps. Chains run on threads, one program for all, as in ``mcmc.sample``.
+
+    Args:
+        initial_positions: pytree of starts, leading axis [chain].
+        data: pytree, leading axis [datum].
+        step_size: a number, or a function of the step's index. All of a call's step sizes are one array, so
+            another step size compiles nothing again.
+        replace: whether a minibatch may hold a datum twice; without, a step costs a sort of all data.
+        keep: what is stored of a state.
+
+    Returns:
+        what ``keep`` returns, leading axes [chain, draw], the draws of all cycles one after the other.
+
+    Raises:
+        ValueError: no chains, data, draws or cycles, a batch larger than the data, a step size that is not positive.
+        FloatingPointError: a chain that is not finite; it names the first such draw of each.
+    """
+    num_data, num_chains = _leading("data", data), _leading("initial_positions", initial_positions)
+    sizes = {"batch_size": batch_size, "num_samples": num_samples, "thin": thin, "num_cycles": num_cycles}
+    for name, value, least in [*((n, v, 1) for n, v in sizes.items()), ("num_warmup", num_warmup, 0)]:
+        if value != int(value) or value < least:
+            raise ValueError(f"{name}: given {value}, expected an integer of {least} or more")
+    if batch_size > num_data:
+        raise ValueError(f"batch_size: given {batch_size}, expected at most {num_data}, the number of data")
+    num_steps = num_cycles * (num_warmup + num_samples * thin)
+    step_sizes = _step_sizes(step_size, num_steps).reshape(num_cycles, -1)
+    lengths = num_warmup, num_samples, thin
+    keys = jax.random.key_data(jax.random.split(key, (num_chains, 2)))
+    # BlackJAX mixes types and ranks.
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        units = []
+        for chain in range(num_chains):
+            position = jax.tree.map(lambda leaf: leaf[chain], initial_positions)
+            state = algorithm.init(position, jax.random.wrap_key_data(keys[chain, 0]))
+            units.append((keys[chain, 1], jax.tree.map(jnp.asarray, state), step_sizes, data))
+        run = _one_chain.lower(algorithm.step, keep, lengths, batch_size, replace, *units[0]).compile()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        parts = list(pool.map(lambda unit: jax.tree.map(np.asarray, run(*unit)), units))
+    draws = jax.tree.map(lambda *leaves: np.stack(leaves).reshape(num_chains, -1, *leaves[0].shape[2:]), *parts)
+    _check_finite(draws, num_chains)
+    return jax.device_put(draws)
+
+
+@partial(jax.jit, static_argnums=range(5))
+def _one_chain(step, keep, lengths, batch_size, replace, key, state, step_sizes, data):
+    """Run one chain; leaves come back with leading axes [cycle, draw]."""
+    num_warmup, num_samples, thin = lengths
+    num_data = jax.tree.leaves(data)[0].shape[0]
+
+    def several(state, key, step_sizes):
+        """As many steps as there are step sizes: their minibatches are drawn at once, which is cheaper."""
+        count = step_sizes.shape[0]
+        key_batches, key_steps = jax.random.split(key)
+        if replace:
+            chosen = jax.random.randint(key_batches, (count, batch_size), 0, num_data)
+        else:
+            pick = partial(jax.random.choice, a=num_data, shape=(batch_size,), replace=False)
+            chosen = jax.lax.map(pick, jax.random.split(key_batches, count))
+
+        def one(state, inputs):
+            rows, key, step_size = inputs
+            return step(key, state, jax.tree.map(lambda leaf: leaf[rows], data), step_size), None
+
+        return jax.lax.scan(one, state, (chosen, jax.random.split(key_steps, count), step_sizes))[0]
+
+    def draw(state, inputs):
+        state = several(state, *inputs)
+        return state, keep(state)
+
+    def cycle(state, inputs):
+        key, step_sizes = inputs
+        key_warmup, key_draws = jax.random.split(key)
+        state = warm(state, key_warmup, step_sizes[:num_warmup])
+        rest = step_sizes[num_warmup:].reshape(num_samples, thin)
+        return jax.lax.scan(draw, state, (jax.random.split(key_draws, num_samples), rest))
+
+    def warm(state, key, step_sizes):
+        """In blocks, so that no more than a block's minibatches are in memory."""
+        block = 50
+        whole = num_warmup // block * block
+        key_blocks, key_rest = jax.random.split(key)
+        blocks = jax.random.split(key_blocks, num_warmup // block), step_sizes[:whole].reshape(-1, block)
+        state = jax.lax.scan(lambda s, inputs: (several(s, *inputs), None), state, blocks)[0]
+        return several(state, key_rest, step_sizes[whole:])
+
+    return jax.lax.scan(cycle, state, (jax.random.split(jax.random.wrap_key_data(key), len(step_sizes)), step_sizes))[1]
+
+
+def _leading(name, tree):
+    shapes = {jnp.shape(leaf)[:1] for leaf in jax.tree.leaves(tree)}
+    if len(shapes) != 1 or shapes & {(), (0,)}:
+        raise ValueError(f"{name}: given leaves that begin {sorted(shapes)}, expected the same number in all, not 0")
+    return shapes.pop()[0]
+
+
+def _step_sizes(step_size, num_steps):
+    index = np.arange(num_steps, dtype=np.float32)
+    values = np.broadcast_to(
+        np.asarray(step_size(index) if callable(step_size) else step_size, np.float32), index.shape
+    )
+    bad = np.flatnonzero(~(values > 0))
+    if len(bad):
+        raise ValueError(f"step_size: given {values[bad[0]]} at step {bad[0]}, expected a positive number")
+    return values
+
+
+def _check_finite(draws, num_chains):
+    for path, leaf in jax.tree_util.tree_flatten_with_path(draws)[0]:
+        finite = np.isfinite(leaf).reshape(num_chains, leaf.shape[1], -1).all(axis=2)
+        where = {chain: int(np.argmin(finite[chain])) for chain in np.flatnonzero(~finite.all(axis=1)).tolist()}
+        if where:
+            name = jax.tree_util.keystr(path) or "position"
+            raise FloatingPointError(f"{name} is not finite, first in {where} (chain: draw); try a smaller step size")
