@@ -41,7 +41,7 @@ def hierarchical_run(seed, num_samples, tasks):
 
 def main():
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    num_samples = int(sys.argv[2]) if len(sys.argv) > 2 else 2000
+    num_samples = int(sys.argv[2]) if len(sys.argv) > 2 else 600
     tasks = data.source_moons()
     for seed in range(seeds):
         first, second, check, rhat = hierarchical_run(seed, num_samples, tasks)

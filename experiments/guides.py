@@ -109,7 +109,7 @@ def row(kind, name, steps, gradients, f, sd, reference, waves, log_weights=None,
         "distance_inside": apart[:, inside].mean(axis=1).tolist(),
         "distance_outside": apart[:, ~inside].mean(axis=1).tolist(),
         "distance": apart.mean(axis=1).tolist(),
-        "sd_ratio": {
+        "sd": {
             region: [float(np.median(a)) for a in part]
             for region, part in by_region(lambda g, s, y: g.std(axis=0), f, sd, waves).items()
         },
@@ -121,7 +121,6 @@ def row(kind, name, steps, gradients, f, sd, reference, waves, log_weights=None,
         "noise": np.mean(sd, axis=1).tolist(),
         "elbo": [] if log_weights is None else np.mean(log_weights, axis=1).tolist(),
         "k_hat": [] if log_weights is None else [float(arviz.psislw(w.astype(np.float64))[1]) for w in log_weights],
-        "without_width": int((f.std(axis=1).max(axis=-1) == 0).sum()),  # draws all alike: NumPyro's way to say singular
         "check": {} if check is None else check,
     }
     print(kind, name, steps, np.mean(kept["distance"]), {r: np.mean(v) for r, v in kept["nll"].items()}, flush=True)

@@ -1,9 +1,8 @@
-"""NUTS with nutpie's diagonal Fisher metric, chains spread over cores.
+"""Hamiltonian Monte Carlo that learns its metric and its trajectories from NUTS, chains spread over cores.
 
-Every chain is one unit of work with its own warm-up, step size and metric. Threads take the units
-one after the other, one thread a core; ``vmap`` would make every chain wait for the longest
-trajectory of all. One program runs every unit, so the draws do not depend on how many cores
-there are, to the last bit.
+Every chain is one unit of work. Threads take the units one after the other, one thread a core;
+``vmap`` would make every chain wait for the longest trajectory of all. One program runs every
+unit, so the draws do not depend on how many cores there are, to the last bit.
 """
 
 import os
@@ -16,13 +15,13 @@ import blackjax
 import jax
 import jax.numpy as jnp
 import numpy as np
-from blackjax.adaptation.base import get_filter_adapt_info_fn
+from blackjax.adaptation.step_size import dual_averaging_adaptation
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key
 
 
 class Stats(NamedTuple):
-    """What NUTS says of each draw."""
+    """What the sampler says of each draw."""
 
     log_density: Float[Array, "*chain draw"]
     diverging: Bool[Array, "*chain draw"]
@@ -65,19 +64,22 @@ def sample(
     max_tree_depth: int = 10,
     data: Any = None,
 ) -> Posterior:
-    """Draw from a density by the no-U-turn sampler (Hoffman and Gelman 2014).
+    """Draw from a density by Hamiltonian Monte Carlo with trajectories of random length (Neal 2011, section 4.2).
 
-    The metric is the diagonal that minimises the Fisher divergence (Seyboldt et al. 2026),
-    the step size is found by dual averaging; both are fixed after warm-up.
+    Three quarters of warm-up are no-U-turn sampling (Hoffman and Gelman 2014). It finds the diagonal metric
+    that minimises the Fisher divergence (Seyboldt et al. 2026), and how many steps a trajectory needs (as in
+    Wu et al. 2018). Chains of one posterior share both: the metrics' geometric mean, the mean number of steps m.
+    The last quarter tunes each chain's step size by dual averaging. Then everything is fixed, and
+    every draw follows a trajectory of 1 to 2 m - 1 steps, each number as likely.
 
     Args:
         log_density: of one position, up to a constant; ``log_density(position, data_t)`` if
             there are data. A second call with the same function compiles nothing again.
         initial_positions: pytree of dispersed starts, leading axis [chain]; with data, [task, chain].
-        num_warmup: warm-up steps of each chain, thrown away.
+        num_warmup: warm-up draws of each chain, thrown away.
         num_samples: draws kept of each chain.
         target_acceptance: mean acceptance that the step size is tuned to.
-        max_tree_depth: a trajectory has at most ``2 ** max_tree_depth - 1`` steps.
+        max_tree_depth: a trajectory of warm-up has at most ``2 ** max_tree_depth - 1`` steps.
         data: pytree with leading axis [task]: the tasks are independent posteriors.
 
     Returns:
@@ -85,7 +87,7 @@ def sample(
 
     Raises:
         ValueError: no chains, draws or warm-up, shapes that do not fit, a start whose density is not finite.
-        FloatingPointError: a chain whose draws or densities are not finite.
+        FloatingPointError: a chain whose warm-up, draws or densities are not finite.
     """
     batch = _check(initial_positions, data, num_warmup, num_samples, target_acceptance, max_tree_depth)
     units = int(np.prod(batch))
@@ -93,53 +95,107 @@ def sample(
     positions = jax.tree.map(lambda a: np.asarray(a).reshape(units, *np.shape(a)[len(batch) :]), initial_positions)
     data = jax.tree.map(lambda a: np.repeat(np.asarray(a), batch[-1], axis=0), data)
     _check_start(log_density, positions, data, batch)
-    keys = np.asarray(jax.random.key_data(jax.random.split(key, units)))
+    keys = np.asarray(jax.random.key_data(jax.random.split(key, (2, units))))
+    sizes = 3 * num_warmup // 4, num_warmup - 3 * num_warmup // 4, num_samples
 
-    def unit(index):
-        return jax.tree.map(lambda a: a[index], (keys, positions, data))
+    def unit(index, tree):
+        return jax.tree.map(lambda a: a[index], tree)
 
-    # BlackJAX mixes types and ranks; the density itself has just been evaluated under the caller's rules.
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        settings = log_density, num_warmup, num_samples, target_acceptance, max_tree_depth
-        chain = _one_chain.lower(*settings, *unit(0)).compile()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        parts = list(pool.map(lambda index: jax.tree.map(np.asarray, chain(*unit(index))), range(units)))
-    joined = jax.tree.map(lambda *leaves: np.stack(leaves).reshape(*batch, *leaves[0].shape), *parts)
+
+        def over_units(program, arguments):
+            parts = list(pool.map(lambda i: jax.tree.map(np.asarray, program(*unit(i, arguments))), range(units)))
+            return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
+
+        # BlackJAX mixes types and ranks; the density itself has just been evaluated under the caller's rules.
+        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+            arguments = keys[0], positions, data
+            settings = log_density, sizes[0], target_acceptance, max_tree_depth
+            first = _warm_up.lower(*settings, *unit(0, arguments))
+            learnt = jax.tree.map(lambda a: np.ones((units, *a.shape), a.dtype), first.out_info)
+            second = _draw.lower(log_density, *sizes[1:], target_acceptance, keys[1, 0], *unit(0, (learnt, data)))
+        compiled = pool.map(lambda lowered: lowered.compile(), (first, second))
+        learnt = over_units(next(compiled), arguments)
+        _check_finite("warm-up", learnt, batch)
+        learnt = learnt._replace(
+            log_inverse_metric=_over_chains(learnt.log_inverse_metric, batch),
+            num_steps=_over_chains(learnt.num_steps, batch),
+        )
+        drawn = over_units(next(compiled), (keys[1], learnt, data))
+    joined = jax.tree.map(lambda leaf: leaf.reshape(*batch, *leaf.shape[1:]), drawn)
     posterior = Posterior(*jax.device_put(joined))
-    _check_finite(posterior, batch)
+    _check_finite("draws", posterior, batch)
     return posterior
 
 
-@partial(jax.jit, static_argnums=range(5))
-def _one_chain(log_density, num_warmup, num_samples, target_acceptance, max_tree_depth, key, position, data):
-    """Warm up and draw; leaves come back with a leading axis [draw]."""
-    start, unravel = ravel_pytree(position)
-    arguments = () if data is None else (data,)
+class _Learnt(NamedTuple):
+    """What warm-up leaves to the draws, of each unit."""
 
-    def flat_density(vector):
-        return log_density(unravel(vector), *arguments)
+    position: Any
+    step_size: Float[Array, "*unit"]
+    log_inverse_metric: Float[Array, "*unit parameter"]
+    num_steps: Float[Array, "*unit"]  # mean length of a trajectory
 
-    key_warmup, key_draws = jax.random.split(jax.random.wrap_key_data(key))
+
+@partial(jax.jit, static_argnums=range(4))
+def _warm_up(log_density, num_draws, target_acceptance, max_tree_depth, key, position, data):
+    """Find a step size, a metric and the length of trajectories by NUTS."""
+    start, unravel, flat_density = _flat(log_density, position, data)
     warmup = blackjax.staged_adaptation(
         blackjax.nuts,
         flat_density,
         "fisher_diag",
         target_acceptance_rate=target_acceptance,
-        adaptation_info_fn=get_filter_adapt_info_fn(),
+        adaptation_info_fn=lambda state, info, adaptation: info.num_integration_steps,
         max_num_doublings=max_tree_depth,
     )
-    (state, parameters), _ = warmup.run(key_warmup, start, num_warmup)
-    step = blackjax.nuts(flat_density, **parameters).step
+    (state, parameters), lengths = warmup.run(jax.random.wrap_key_data(key), start, num_draws)
+    log_inverse_metric, num_steps = jnp.log(parameters["inverse_mass_matrix"]), lengths[-(num_draws // 3) :].mean()
+    return _Learnt(unravel(state.position), parameters["step_size"], log_inverse_metric, num_steps)
+
+
+@partial(jax.jit, static_argnums=range(4))
+def _draw(log_density, num_tuning, num_samples, target_acceptance, key, learnt, data):
+    """Tune the step size and draw; leaves come back with a leading axis [draw]."""
+    start, unravel, flat_density = _flat(log_density, learnt.position, data)
+    inverse_metric, most = jnp.exp(learnt.log_inverse_metric), 2 * jnp.ceil(learnt.num_steps).astype(int)
+    kernel = blackjax.dynamic_hmc.build_kernel(integration_steps_fn=lambda key: jax.random.randint(key, (), 1, most))
+    key_tuning, key_draws, key_length = jax.random.split(jax.random.wrap_key_data(key), 3)
+    init, update, final = dual_averaging_adaptation(target_acceptance)
+
+    def tune(carry, key):
+        state, adaptation = carry
+        state, info = kernel(key, state, flat_density, jnp.exp(adaptation.log_step_size), inverse_metric)
+        return (state, update(adaptation, info.acceptance_rate)), None
+
+    state = blackjax.dynamic_hmc.init(start, flat_density, key_length)
+    carry = state, init(learnt.step_size)
+    state, adaptation = jax.lax.scan(tune, carry, jax.random.split(key_tuning, num_tuning))[0]
+    step_size = final(adaptation)
 
     def one_draw(state, key):
-        state, info = step(key, state)
-        stats = Stats(
-            state.logdensity, info.is_divergent, info.acceptance_rate, info.energy, info.num_integration_steps
-        )
-        return state, (state.position, stats)
+        moved, info = kernel(key, state, flat_density, step_size, inverse_metric)
+        # BlackJAX reports the energy at the trajectory's end, which is infinite for some that are rejected.
+        energy = (inverse_metric * info.momentum**2).sum() / 2 - state.logdensity
+        stats = Stats(moved.logdensity, info.is_divergent, info.acceptance_rate, energy, info.num_integration_steps)
+        return moved, (moved.position, stats)
 
     _, (vectors, stats) = jax.lax.scan(one_draw, state, jax.random.split(key_draws, num_samples))
     return jax.vmap(unravel)(vectors), stats
+
+
+def _flat(log_density, position, data):
+    """Return a position as one vector, the way back, and the density of such a vector."""
+    vector, unravel = ravel_pytree(position)
+    arguments = () if data is None else (data,)
+    return vector, unravel, lambda v: log_density(unravel(v), *arguments)
+
+
+def _over_chains(values, batch):
+    """Replace each unit's values by their mean over the chains of its posterior."""
+    of_chains = values.reshape(*batch, *values.shape[1:])
+    mean = of_chains.mean(axis=len(batch) - 1, keepdims=True)
+    return np.broadcast_to(mean, of_chains.shape).reshape(values.shape)
 
 
 def _check(positions, data, num_warmup, num_samples, target_acceptance, max_tree_depth):
@@ -175,8 +231,8 @@ def _check_start(log_density, positions, data, batch):
         raise ValueError(f"initial_positions: the log density is not finite at {bad.tolist()}, expected a finite start")
 
 
-def _check_finite(posterior, batch):
-    finite = [np.isfinite(leaf).reshape(*batch, -1).all(axis=-1) for leaf in jax.tree.leaves(posterior)]
+def _check_finite(what, tree, batch):
+    finite = [np.isfinite(leaf).reshape(*batch, -1).all(axis=-1) for leaf in jax.tree.leaves(tree)]
     bad = np.argwhere(~np.logical_and.reduce(finite))
     if len(bad):
-        raise FloatingPointError(f"the draws of chains {bad.tolist()} are not finite")
+        raise FloatingPointError(f"{what} of chains {bad.tolist()}: not finite")

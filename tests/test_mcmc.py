@@ -66,7 +66,8 @@ def test_statistics_are_those_of_the_draws(posterior):
     log_density = jax.vmap(jax.vmap(jax.vmap(normal, (0, None)), (0, None)))(posterior.draws, DATA)
     stats = posterior.stats
     np.testing.assert_allclose(stats.log_density, log_density, rtol=1e-3, atol=1e-3)
-    kinetic = np.asarray(stats.energy + stats.log_density)  # half a chi-squared of 3 degrees a draw
+    # Where a trajectory starts: half a chi-squared of 3 degrees above the potential energy of the draw before.
+    kinetic = np.asarray(stats.energy[..., 1:] + stats.log_density[..., :-1])
     assert kinetic.min() > -1e-3 and (abs(kinetic.mean(axis=2) - 1.5) < 5 * np.sqrt(1.5 / 300)).all()
     assert not stats.diverging.any()
     assert stats.acceptance.min() >= 0 and stats.acceptance.max() < 1.001 and stats.acceptance.mean(axis=2).min() > 0.6
@@ -105,20 +106,29 @@ def test_the_number_of_cores_and_devices_changes_no_bit(posterior, monkeypatch):
     assert len(found) == 1 and b"nan" not in found.pop()
 
 
-def test_more_chains_leave_those_before_as_they_were():
-    def run(chains):
-        return mcmc.sample(jax.random.key(0), lambda x: -(x**4).sum(), jnp.ones((chains, 2)), num_samples=20).draws
+def test_chains_of_one_posterior_share_the_range_of_their_trajectories():
+    posterior = mcmc.sample(jax.random.key(0), lambda x: -(x**4).sum(), jnp.ones((3, 2)), num_samples=400)
+    steps = np.asarray(posterior.stats.integration_steps)
+    assert (steps.min(axis=1) == 1).all() and (steps.max(axis=1) == steps.max()).all()
+    # Every number of steps is as likely.
+    assert np.abs(steps.mean(axis=1) - (1 + steps.max()) / 2).max() < 4 * steps.std() / 20
 
-    assert (run(4)[:2] == run(2)).all()
+
+def test_tasks_do_not_share_what_warm_up_learnt():
+    starts, scales = jnp.ones((2, 2, 3)), jnp.array([0.1, 10.0])
+    posterior = mcmc.sample(
+        jax.random.key(1), lambda x, scale: -((x / scale) ** 2).sum() / 2, starts, data=scales, num_samples=500
+    )
+    np.testing.assert_allclose(posterior.draws.std(axis=(1, 2, 3)), scales, rtol=0.15)
 
 
-def test_divergences_are_flagged_and_trees_are_limited():
+def test_divergences_are_flagged_and_trajectories_are_limited():
     def cliff(x):
         return -1e5 * jnp.maximum(0.0, jnp.abs(x).max() - 1.0)
 
     stats = mcmc.sample(jax.random.key(0), cliff, jnp.zeros((3, 2)), num_samples=200, max_tree_depth=3).stats
     assert stats.diverging.shape == (3, 200) and stats.diverging.sum() > 20
-    assert stats.integration_steps.max() <= 7
+    assert stats.integration_steps.max() <= 2 * (2**3 - 1) - 1
 
 
 def test_starts_are_dispersed_and_leaves_independent():
@@ -130,7 +140,7 @@ def test_starts_are_dispersed_and_leaves_independent():
 
 
 def test_an_improper_density_is_no_silent_infinity():
-    with pytest.raises(FloatingPointError, match=r"the draws of chains \[\[0\], \[1\]\] are not finite"):
+    with pytest.raises(FloatingPointError, match=r"warm-up of chains \[\[0\], \[1\]\]: not finite"):
         mcmc.sample(jax.random.key(0), lambda x: x.sum(), jnp.zeros((2, 1)), num_samples=10)
 
 
@@ -155,7 +165,7 @@ def infinite_at_chain_1(start):
     ],
 )
 def test_impossible_requests_are_refused_before_sampling(change, message, monkeypatch):
-    monkeypatch.setattr(mcmc, "_one_chain", None)  # what would fail otherwise
+    monkeypatch.setattr(mcmc, "_warm_up", None)  # what would fail otherwise
     arguments = {"initial_positions": starts(), "data": DATA, **change}
     with pytest.raises(ValueError, match=message):
         mcmc.sample(jax.random.key(0), normal, **arguments)
