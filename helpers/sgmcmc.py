@@ -128,18 +128,16 @@ def _one_chain(step, keep, lengths, batch_size, replace, key, state, step_sizes,
     def cycle(state, inputs):
         key, step_sizes = inputs
         key_warmup, key_draws = jax.random.split(key)
-        state = warm(state, key_warmup, step_sizes[:num_warmup])
+        state = warm(state, key_warmup, step_sizes[:num_warmup]) if num_warmup else state
         rest = step_sizes[num_warmup:].reshape(num_samples, thin)
         return jax.lax.scan(draw, state, (jax.random.split(key_draws, num_samples), rest))
 
     def warm(state, key, step_sizes):
         """In blocks, so that no more than a block's minibatches are in memory."""
-        block = 50
-        whole = num_warmup // block * block
-        key_blocks, key_rest = jax.random.split(key)
-        blocks = jax.random.split(key_blocks, num_warmup // block), step_sizes[:whole].reshape(-1, block)
-        state = jax.lax.scan(lambda s, inputs: (several(s, *inputs), None), state, blocks)[0]
-        return several(state, key_rest, step_sizes[whole:])
+        block = max(size for size in range(1, 51) if num_warmup % size == 0)
+        key_blocks = jax.random.split(key)[0]  # as stored results were drawn
+        blocks = jax.random.split(key_blocks, num_warmup // block), step_sizes.reshape(-1, block)
+        return jax.lax.scan(lambda s, inputs: (several(s, *inputs), None), state, blocks)[0]
 
     return jax.lax.scan(cycle, state, (jax.random.split(jax.random.wrap_key_data(key), len(step_sizes)), step_sizes))[1]
 
