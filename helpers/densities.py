@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 from numpyro.contrib.module import random_flax_module
 from tensorflow_probability.substrates.jax import bijectors as tfb
@@ -120,6 +121,44 @@ def flat_log_density(network: nn.Module) -> Callable[[dict, Observed], Float[Arr
     def log_density(params, observed):
         log_likelihood = of_labels(network.apply(params, observed.x), observed.y)
         return normal_log_prior(params, observed.prior_scales) + log_likelihood.sum()
+
+    return log_density
+
+
+def weights_of(network: nn.Module, num_features: int = 2) -> tuple[Callable[[Array], dict], int]:
+    """Return the function that makes parameters of one vector, in the order of ``ravel_pytree``, and its length."""
+    one = jax.ShapeDtypeStruct((1, num_features), jnp.float32)
+    shapes = jax.eval_shape(network.init, jax.random.key(0), one)
+    vector, unravel = ravel_pytree(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
+    return unravel, vector.size
+
+
+def informed_log_density(
+    network: nn.Module, prior: Any, whiten: tfb.Bijector, num_features: int = 2
+) -> Callable[[Float[Array, " weight"], Any], Float[Array, ""]]:
+    """Return the log posterior, up to a constant, of one network on one task under any prior of all its weights.
+
+    It is a function of a position and of labelled points ``x`` [point, feature], ``y`` and ``weight`` [point]
+    (``hierarchical.labelled``). The position is in the coordinates of ``whiten``, in which a prior of strong
+    correlations and unequal scales is near N(0, 1); the Jacobian is in the density.
+
+    Args:
+        prior: of the weights as one vector: a distribution with ``log_prob`` and ``event_shape``, TFP's or NumPyro's.
+        whiten: ``weights = whiten.forward(position)``.
+
+    Raises:
+        ValueError: a prior of another number of weights than the network has.
+    """
+    unravel, size = weights_of(network, num_features)
+    if tuple(prior.event_shape) != (size,):
+        raise ValueError(f"prior: given one of event shape {tuple(prior.event_shape)}, expected {(size,)}")
+    of_labels = bernoulli_log_likelihood if network.num_outputs == 1 else categorical_log_likelihood
+
+    def log_density(position, task):
+        vector = whiten.forward(position)
+        log_likelihood = of_labels(network.apply(unravel(vector), task.x), task.y)
+        log_prior = prior.log_prob(vector) + whiten.forward_log_det_jacobian(position, 1)
+        return log_prior + (task.weight * log_likelihood).sum()
 
     return log_density
 

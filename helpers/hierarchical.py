@@ -30,13 +30,13 @@ class Labelled(NamedTuple):
     weight: Float[Array, "task point"]  # 1: seen; 0: held out, or padding; between: tempered
 
 
-def labelled(x: Array, y: Array, weight: Array | float = 1.0) -> Labelled:
+def labelled(x: Array, y: Array, weight: Array | float = 1.0, num_classes: int = 2) -> Labelled:
     """Check the tasks' points and put them together; one weight may serve all.
 
     Raises:
         ValueError: what ``densities.observe`` raises; no task axis; weights of another shape, outside [0, 1].
     """
-    observed = observe(x, y, np.ones(1))
+    observed = observe(x, y, np.ones(1), num_classes)
     if observed.y.ndim != 2:
         raise ValueError(f"y: given shape {observed.y.shape}, expected [task, point]")
     weight = np.asarray(weight, dtype=np.float32)
