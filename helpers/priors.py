@@ -16,7 +16,7 @@ from sklearn.mixture import GaussianMixture
 from tensorflow_probability.substrates.jax import bijectors as tfb
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from helpers import hierarchical, mcmc
+from helpers import copies, hierarchical, mcmc
 
 
 def group_predictive(key: Key[Array, ""], draws: dict) -> Float[Array, "chain draw weight"]:
@@ -34,80 +34,6 @@ def group_predictive(key: Key[Array, ""], draws: dict) -> Float[Array, "chain dr
     return jax.jit(jax.vmap(jax.vmap(one)))({**draws, "offset": fresh})
 
 
-def relabel(layers: dict, orders: list[Int[np.ndarray, " unit"]], signs: list[Float[np.ndarray, " unit"]]) -> dict:
-    """Return another copy of a tanh network: unit ``order[i]`` of a hidden layer becomes unit i, times ``sign[i]``.
-
-    Args:
-        layers: ``{"Dense_0": {"kernel": [..., in, out]}, ...}``, with biases or without; leading axes are kept.
-        orders, signs: one a hidden layer.
-    """
-    changed = {}
-    for i, name in enumerate(sorted(layers)):
-        parts = {k: np.asarray(a) for k, a in layers[name].items()}
-        if i < len(orders):  # the units that this layer feeds
-            parts = {k: a[..., orders[i]] * signs[i].astype(a.dtype) for k, a in parts.items()}
-        if i > 0:  # the units that feed it
-            parts["kernel"] = parts["kernel"][..., orders[i - 1], :] * signs[i - 1].astype(np.float32)[:, None]
-        changed[name] = parts
-    return changed
-
-
-def nearest_copy(layers: dict, reference: dict) -> tuple[list, list]:
-    """Find which copy of a tanh network is nearest to a reference: the orders and signs that ``relabel`` takes.
-
-    Near is a small sum of squared differences over all leading axes (the tasks, say), every layer divided by
-    its root mean square in the reference. One hidden layer after the other is assigned, the others held,
-    until none changes (Ainsworth, Hayase and Srinivasa 2023, algorithm 1; with signs); once from the
-    first layer up, once from the last one down, and the nearer result is returned.
-
-    Raises:
-        ValueError: shapes that differ from the reference's.
-    """
-    names = sorted(reference)
-    shapes = [{name: np.shape(tree[name]["kernel"]) for name in names} for tree in (layers, reference)]
-    if shapes[0] != shapes[1]:
-        raise ValueError(f"layers: given kernels {shapes[0]}, expected those of the reference, {shapes[1]}")
-    rms = {name: np.sqrt(np.mean(np.square(reference[name]["kernel"]))) for name in names}
-    layers, reference = (
-        {n: {k: np.asarray(a) / rms[n] for k, a in tree[n].items()} for n in names} for tree in (layers, reference)
-    )
-    sizes = [shapes[0][name][-1] for name in names[:-1]]
-    hidden = list(range(len(sizes)))
-
-    def likeness(current, i):
-        """Inner products [unit of the reference, unit of the network]: of what feeds them, of what they feed."""
-        here, above = names[i], names[i + 1]
-        into = sum(_units(reference[here][k]).T @ _units(current[here][k]) for k in current[here])
-        out = [_units(np.swapaxes(tree[above]["kernel"], -1, -2)) for tree in (reference, current)]
-        return into, out[0].T @ out[1]
-
-    def assign(orders, signs, i, parts):
-        both = likeness(relabel(layers, orders, signs), i)
-        gain = sum(both[part] for part in parts)
-        order = optimize.linear_sum_assignment(np.abs(gain), maximize=True)[1]
-        matched = gain[np.arange(len(order)), order]
-        orders[i], signs[i] = orders[i][order], signs[i][order] * np.where(matched < 0, -1.0, 1.0)
-        return np.abs(matched).sum() > gain.trace() + 1e-6 * np.abs(gain).sum()
-
-    def distance(orders, signs):
-        current = relabel(layers, orders, signs)
-        return sum(((current[n][k] - reference[n][k]) ** 2).sum() for n in names for k in current[n])
-
-    found = []
-    for first, part in ((hidden, 0), (hidden[::-1], 1)):
-        orders, signs = [np.arange(n) for n in sizes], [np.ones(n) for n in sizes]
-        for i in first:
-            assign(orders, signs, i, (part,))
-        while any([assign(orders, signs, i, (0, 1)) for i in hidden]):
-            pass
-        found.append((orders, signs))
-    return min(found, key=lambda copy: distance(*copy))
-
-
-def _units(array):
-    return array.reshape(-1, array.shape[-1])
-
-
 def align(draws: dict, reference: dict) -> dict:
     """Return hierarchical draws, leading axes [chain, draw], each as its copy that is nearest to one reference draw.
 
@@ -123,10 +49,10 @@ def align(draws: dict, reference: dict) -> dict:
     flat = jax.tree.map(lambda a: np.asarray(a).reshape(-1, *a.shape[2:]), draws)
     every = jax.tree.map(np.asarray, jax.jit(jax.vmap(weights))(flat))
     target = jax.tree.map(np.asarray, weights(reference))
-    copies = [nearest_copy(jax.tree.map(lambda a, i=i: a[i], every), target) for i in range(batch[0] * batch[1])]
+    found = [copies.nearest_copy(jax.tree.map(lambda a, i=i: a[i], every), target) for i in range(batch[0] * batch[1])]
 
     def relabelled(part):
-        parts = [relabel(jax.tree.map(lambda a, i=i: a[i], part), *copy) for i, copy in enumerate(copies)]
+        parts = [copies.relabel(jax.tree.map(lambda a, i=i: a[i], part), *copy) for i, copy in enumerate(found)]
         return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves).reshape(*batch, *leaves[0].shape)), *parts)
 
     return {**draws, "mean": relabelled(flat["mean"]), "offset": relabelled(flat["offset"])}
@@ -217,13 +143,12 @@ def _normal(mean, covariance):
 
 
 def _cholesky(covariance):
-    try:
-        return np.linalg.cholesky(covariance)
-    except np.linalg.LinAlgError as error:
-        least = np.linalg.eigvalsh(covariance).min()
+    least, *_, most = np.linalg.eigvalsh(covariance)
+    if least <= 1e-10 * most:  # rounding may leave a singular matrix a tiny positive eigenvalue
         raise ValueError(
-            f"w: given draws whose covariance has least eigenvalue {least:.3g}, expected a positive definite one"
-        ) from error
+            f"w: given draws whose covariance has eigenvalues {least:.3g} to {most:.3g}, expected all positive"
+        )
+    return np.linalg.cholesky(covariance)
 
 
 def _check(w, least=None):

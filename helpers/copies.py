@@ -1,0 +1,82 @@
+"""Copies of a tanh network: the same function with its hidden units in another order and with other signs.
+
+A network of hidden layers of 5 and 5 units has (2^5 5!)^2 of them, about 15 million.
+"""
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import optimize
+
+
+def relabel(layers: dict, orders: list[Int[np.ndarray, " unit"]], signs: list[Float[np.ndarray, " unit"]]) -> dict:
+    """Return another copy of a tanh network: unit ``order[i]`` of a hidden layer becomes unit i, times ``sign[i]``.
+
+    Args:
+        layers: ``{"Dense_0": {"kernel": [..., in, out]}, ...}``, with biases or without; leading axes are kept.
+        orders, signs: one a hidden layer.
+    """
+    changed = {}
+    for i, name in enumerate(sorted(layers)):
+        parts = {k: np.asarray(a) for k, a in layers[name].items()}
+        if i < len(orders):  # the units that this layer feeds
+            parts = {k: a[..., orders[i]] * signs[i].astype(a.dtype) for k, a in parts.items()}
+        if i > 0:  # the units that feed it
+            parts["kernel"] = parts["kernel"][..., orders[i - 1], :] * signs[i - 1].astype(np.float32)[:, None]
+        changed[name] = parts
+    return changed
+
+
+def nearest_copy(layers: dict, reference: dict) -> tuple[list, list]:
+    """Find which copy of a tanh network is nearest to a reference: the orders and signs that ``relabel`` takes.
+
+    Near is a small sum of squared differences over all leading axes (the tasks, say), every layer divided by
+    its root mean square in the reference. One hidden layer after the other is assigned, the others held,
+    until none changes (Ainsworth, Hayase and Srinivasa 2023, algorithm 1; with signs); once from the
+    first layer up, once from the last one down, and the nearer result is returned.
+
+    Raises:
+        ValueError: shapes that differ from the reference's.
+    """
+    names = sorted(reference)
+    shapes = [{name: np.shape(tree[name]["kernel"]) for name in names} for tree in (layers, reference)]
+    if shapes[0] != shapes[1]:
+        raise ValueError(f"layers: given kernels {shapes[0]}, expected those of the reference, {shapes[1]}")
+    rms = {name: np.sqrt(np.mean(np.square(reference[name]["kernel"]))) for name in names}
+    layers, reference = (
+        {n: {k: np.asarray(a) / rms[n] for k, a in tree[n].items()} for n in names} for tree in (layers, reference)
+    )
+    sizes = [shapes[0][name][-1] for name in names[:-1]]
+    hidden = list(range(len(sizes)))
+
+    def likeness(current, i):
+        """Inner products [unit of the reference, unit of the network]: of what feeds them, of what they feed."""
+        here, above = names[i], names[i + 1]
+        into = sum(_units(reference[here][k]).T @ _units(current[here][k]) for k in current[here])
+        out = [_units(np.swapaxes(tree[above]["kernel"], -1, -2)) for tree in (reference, current)]
+        return into, out[0].T @ out[1]
+
+    def assign(orders, signs, i, parts):
+        both = likeness(relabel(layers, orders, signs), i)
+        gain = sum(both[part] for part in parts)
+        order = optimize.linear_sum_assignment(np.abs(gain), maximize=True)[1]
+        matched = gain[np.arange(len(order)), order]
+        orders[i], signs[i] = orders[i][order], signs[i][order] * np.where(matched < 0, -1.0, 1.0)
+        return np.abs(matched).sum() > gain.trace() + 1e-6 * np.abs(gain).sum()
+
+    def distance(orders, signs):
+        current = relabel(layers, orders, signs)
+        return sum(((current[n][k] - reference[n][k]) ** 2).sum() for n in names for k in current[n])
+
+    found = []
+    for first, part in ((hidden, 0), (hidden[::-1], 1)):
+        orders, signs = [np.arange(n) for n in sizes], [np.ones(n) for n in sizes]
+        for i in first:
+            assign(orders, signs, i, (part,))
+        while any([assign(orders, signs, i, (0, 1)) for i in hidden]):
+            pass
+        found.append((orders, signs))
+    return min(found, key=lambda copy: distance(*copy))
+
+
+def _units(array):
+    return array.reshape(-1, array.shape[-1])
