@@ -50,7 +50,7 @@ test: $(READY) ## unit tests, rules of the book, and every chapter executed as r
 check-site: $(READY) ## look at the built website in headless Chromium, network blocked
 	$(BIN)/pytest -o python_files='check_*.py' tests/site
 
-results: $(READY) ## compute the stored results again, three hours: experiments/NAME.py -> book/results/NAME.json
+results: $(READY) ## compute the stored results again, four hours: experiments/NAME.py -> book/results/NAME.json
 	cd experiments && for script in $(filter-out store.py fits.py,$(notdir $(wildcard experiments/*.py))); do ../$(BIN)/python $$script || exit; done
 
 lab: $(READY) ## open the chapters in JupyterLab

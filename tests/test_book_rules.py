@@ -89,6 +89,17 @@ def figures_speak(page):
             yield f"{argument}: the alt text repeats the caption"
 
 
+def glued_keys_exist(page):
+    """A key that the text shows is a string of the page's code; of an f-string, the constant parts must fit."""
+    made = []
+    for f, string in re.findall(r"(f?)\"([^\"\n]*)\"", page.code):
+        if not f or len(re.sub(r"\{.*?\}", "", string)) >= 2:
+            made.append(re.sub(r"\\\{.*?\\\}", ".+", re.escape(string)) if f else re.escape(string))
+    used = [argument for _, argument, _, _ in directives(page.prose, "glue:figure")]
+    used += re.findall(r"\{glue:text\}`([^`]+)`", page.prose)
+    yield from (f"{key}: not glued" for key in used if not any(re.fullmatch(one, key) for one in made))
+
+
 def pictures_speak(page):
     """A picture from a file has an alt text too."""
     yield from (f"{m[0]}: an alt text under 40 characters" for m in re.finditer(r"!\[(.{0,39})\]\(", page.prose))
@@ -182,9 +193,13 @@ def cell(source, tags=""):
 ALT = "Fifty points in two half moons that overlap."
 
 
-def figure(cited="{numref}`fig-a`", alt=ALT, caption="They overlap.", name="fig-a"):
+def figure(cited="{numref}`fig-a`", alt=ALT, caption="They overlap.", name="fig-a", glued='"a"'):
     """A page of one glued figure."""
-    return f"# Title\n\nSee {cited}.\n\n```{{glue:figure}} a\n:name: {name}\n:alt: {alt}\n\n{caption}\n```\n"
+    drawn = f"fig, ax = plt.subplots()\nglue({glued}, fig)\nplt.close(fig)"
+    return (
+        cell(DEVICES + "\n" + drawn)
+        + f"\nSee {cited}.\n\n```{{glue:figure}} a\n:name: {name}\n:alt: {alt}\n\n{caption}\n```\n"
+    )
 
 
 def exercise(label=":label: ex", solution="ex", fold=":class: dropdown"):
@@ -213,6 +228,11 @@ BAD = {
         figure(name=""),
         figure(caption=ALT),
         figure(cited="below") + "{numref}`fig-a`",
+    ],
+    glued_keys_exist: [
+        figure(glued='"b"'),
+        figure(glued='f"{key}-ab"'),
+        figure(caption="{glue:text}`share` of it."),
     ],
     pictures_speak: ["![moons](a.png)", "```{image} a.png\n```\n", "```{figure} a.png\n:alt: moons\n\nCaption\n```\n"],
     every_cell_runs: [cell("x", ":tags: [skip-execution]\n\n"), cell("x", ":tags: [raises-exception]\n\n")],
@@ -253,6 +273,13 @@ def test_pages_are_those_of_the_table_of_contents():
     written = {path.relative_to(ROOT) for path in (ROOT / "book").rglob("*.md")}
     assert written == set(pages())
     assert len(set(pages())) == len(pages())
+
+
+def test_labels_are_unique():
+    label = re.compile(r"^\((\S+)\)=$|^:(?:name|label): (\S+)$", flags=re.M)
+    found = [one or other for path in pages() for one, other in label.findall((ROOT / path).read_text())]
+    assert len(found) > 100
+    assert sorted(found) == sorted(set(found))
 
 
 def test_one_bibliography():
