@@ -9,10 +9,11 @@ PACKAGES = ("jax", "jaxlib", "blackjax", "flax", "numpyro", "tfp-nightly", "scik
 
 
 def digest(script: Path) -> str:
-    """Return the hash by which a stored result names the script that made it, ``fits.py`` included if it uses it."""
+    """Return the hash by which a stored result names the script that made it, with the scripts that it imports."""
     code = Path(script).read_bytes()
-    if b"\nimport fits" in code:
-        code += Path(script).with_name("fits.py").read_bytes()
+    for other in ("fits", "informative"):
+        if f"\nimport {other} ".encode() in code:
+            code += Path(script).with_name(f"{other}.py").read_bytes()
     return hashlib.sha256(code).hexdigest()
 
 
