@@ -115,6 +115,24 @@ def test_alignment_acts_on_means_and_offsets_together(draws):
         jax.tree.map(np.testing.assert_array_equal, jax.tree.map(lambda a, i=i: a[0, i], aligned), one)
 
 
+def test_a_common_reference_brings_scattered_draws_together(draws):
+    one = jax.tree.map(lambda a: np.asarray(a[0, 0]), draws)
+    scattered = []
+    for seed in range(12):
+        copy = some_copy(MLP(), seed)
+        near = jax.tree.map(lambda a: a + 0.05 * random.normal(size=a.shape).astype(np.float32), one)
+        scattered.append({**near, **{part: copies.relabel(near[part], *copy) for part in ("mean", "offset")}})
+    stacked = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves).reshape(2, 6, *leaves[0].shape)), *scattered)
+    reference = priors.common_reference(stacked, num_starts=2)
+    aligned = priors.align(stacked, reference)
+    for name in ("Dense_0", "Dense_1", "Dense_2"):
+        before, after = (np.asarray(tree["mean"][name]["kernel"]).std(axis=(0, 1)) for tree in (stacked, aligned))
+        assert before.mean() > 0.4 and after.max() < 0.12
+        np.testing.assert_allclose(
+            reference["mean"][name]["kernel"], aligned["mean"][name]["kernel"].mean((0, 1)), atol=1e-5
+        )
+
+
 def test_group_predictive_has_the_groups_mean_and_sd():
     shapes = hierarchical.shapes(MLP(), 3)
     one = mcmc.normal_starts(jax.random.key(5), shapes, ())
