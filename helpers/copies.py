@@ -21,7 +21,8 @@ def relabel(layers: dict, orders: list[Int[np.ndarray, " unit"]], signs: list[Fl
         if i < len(orders):  # the units that this layer feeds
             parts = {k: a[..., orders[i]] * signs[i].astype(a.dtype) for k, a in parts.items()}
         if i > 0:  # the units that feed it
-            parts["kernel"] = parts["kernel"][..., orders[i - 1], :] * signs[i - 1].astype(np.float32)[:, None]
+            kernel = parts["kernel"][..., orders[i - 1], :]
+            parts["kernel"] = kernel * signs[i - 1].astype(kernel.dtype)[:, None]
         changed[name] = parts
     return changed
 

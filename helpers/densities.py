@@ -20,6 +20,8 @@ from numpyro.contrib.module import random_flax_module
 from tensorflow_probability.substrates.jax import bijectors as tfb
 from tensorflow_probability.substrates.jax import distributions as tfd
 
+from helpers import networks
+
 POSITIVE = tfb.Exp()
 
 
@@ -105,7 +107,7 @@ def normal_log_prior(params: dict, scales: Float[Array, " layer"]) -> Float[Arra
 
 def bernoulli_log_likelihood(logits: Float[Array, "*point"], y: Int[Array, "*point"]) -> Float[Array, "*point"]:
     """Return the log likelihood of each label given its logit."""
-    return tfd.Bernoulli(logits=logits).log_prob(y)
+    return y.astype(logits.dtype) * logits - jax.nn.softplus(logits)
 
 
 def categorical_log_likelihood(logits: Float[Array, "*point class"], y: Int[Array, "*point"]) -> Float[Array, "*point"]:
@@ -114,9 +116,13 @@ def categorical_log_likelihood(logits: Float[Array, "*point class"], y: Int[Arra
     return jnp.take_along_axis(log_p, y[..., None], axis=-1)[..., 0]
 
 
+def _log_likelihood_of(network):
+    return bernoulli_log_likelihood if network.num_outputs == 1 else categorical_log_likelihood
+
+
 def flat_log_density(network: nn.Module) -> Callable[[dict, Observed], Float[Array, ""]]:
     """Return the log posterior, up to a constant, of one network on one task; several outputs are as many classes."""
-    of_labels = bernoulli_log_likelihood if network.num_outputs == 1 else categorical_log_likelihood
+    of_labels = _log_likelihood_of(network)
 
     def log_density(params, observed):
         log_likelihood = of_labels(network.apply(params, observed.x), observed.y)
@@ -127,8 +133,7 @@ def flat_log_density(network: nn.Module) -> Callable[[dict, Observed], Float[Arr
 
 def weights_of(network: nn.Module, num_features: int = 2) -> tuple[Callable[[Array], dict], int]:
     """Return the function that makes parameters of one vector, in the order of ``ravel_pytree``, and its length."""
-    one = jax.ShapeDtypeStruct((1, num_features), jnp.float32)
-    shapes = jax.eval_shape(network.init, jax.random.key(0), one)
+    shapes = networks.parameter_shapes(network, num_features)
     vector, unravel = ravel_pytree(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
     return unravel, vector.size
 
@@ -152,7 +157,7 @@ def informed_log_density(
     unravel, size = weights_of(network, num_features)
     if tuple(prior.event_shape) != (size,):
         raise ValueError(f"prior: given one of event shape {tuple(prior.event_shape)}, expected {(size,)}")
-    of_labels = bernoulli_log_likelihood if network.num_outputs == 1 else categorical_log_likelihood
+    of_labels = _log_likelihood_of(network)
 
     def log_density(position, task):
         vector = whiten.forward(position)

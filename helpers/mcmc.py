@@ -63,6 +63,8 @@ def sample(
     target_acceptance: float = 0.8,
     max_tree_depth: int = 10,
     data: Any = None,
+    warmup_data: Any = None,
+    choose: Callable[[Any], Int[np.ndarray, "*task kept"]] | None = None,
 ) -> Posterior:
     """Draw from a density by Hamiltonian Monte Carlo with trajectories of random length (Neal 2011, section 4.2).
 
@@ -81,6 +83,9 @@ def sample(
         target_acceptance: mean acceptance that the step size is tuned to.
         max_tree_depth: a trajectory of warm-up has at most ``2 ** max_tree_depth - 1`` steps.
         data: pytree with leading axis [task]: the tasks are independent posteriors.
+        warmup_data: what the no-U-turn part sees instead, such as the same labels with less weight.
+        choose: given the positions in which that part ends, leading axes like the starts', the indices of
+            the chains that go on, [kept]; with data, [task, kept]. All by default.
 
     Returns:
         draws and statistics, leading axes [chain, draw]; with data, [task, chain, draw].
@@ -89,13 +94,15 @@ def sample(
         ValueError: no chains, draws or warm-up, shapes that do not fit, a start whose density is not finite.
         FloatingPointError: a chain whose warm-up, draws or densities are not finite.
     """
-    batch = _check(initial_positions, data, num_warmup, num_samples, target_acceptance, max_tree_depth)
-    units = int(np.prod(batch))
+    warmup_data = data if warmup_data is None else warmup_data
+    for of_stage in (data, warmup_data):
+        batch = _check(initial_positions, of_stage, num_warmup, num_samples, target_acceptance, max_tree_depth)
     # In NumPy, which compiles nothing.
-    positions = jax.tree.map(lambda a: np.asarray(a).reshape(units, *np.shape(a)[len(batch) :]), initial_positions)
-    data = jax.tree.map(lambda a: np.repeat(np.asarray(a), batch[-1], axis=0), data)
-    _check_start(log_density, positions, data, batch)
-    keys = np.asarray(jax.random.key_data(jax.random.split(key, (2, units))))
+    positions = jax.tree.map(lambda a: np.asarray(a).reshape(-1, *np.shape(a)[len(batch) :]), initial_positions)
+    data, warmup_data = jax.tree.map(np.asarray, (data, warmup_data))
+    of_warmup = _a_row_a_chain(warmup_data, batch)
+    _check_start(log_density, positions, of_warmup, batch)
+    keys = np.asarray(jax.random.key_data(jax.random.split(key, (2, int(np.prod(batch))))))
     sizes = 3 * num_warmup // 4, num_warmup - 3 * num_warmup // 4, num_samples
 
     def unit(index, tree):
@@ -104,24 +111,28 @@ def sample(
     with ThreadPoolExecutor(os.cpu_count()) as pool:
 
         def over_units(program, arguments):
-            parts = list(pool.map(lambda i: jax.tree.map(np.asarray, program(*unit(i, arguments))), range(units)))
+            units = range(len(arguments[0]))
+            parts = list(pool.map(lambda i: jax.tree.map(np.asarray, program(*unit(i, arguments))), units))
             return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
 
         # BlackJAX mixes types and ranks; the density itself has just been evaluated under the caller's rules.
         with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-            arguments = keys[0], positions, data
+            arguments = keys[0], positions, of_warmup
             settings = log_density, sizes[0], target_acceptance, max_tree_depth
             first = _warm_up.lower(*settings, *unit(0, arguments))
-            learnt = jax.tree.map(lambda a: np.ones((units, *a.shape), a.dtype), first.out_info)
-            second = _draw.lower(log_density, *sizes[1:], target_acceptance, keys[1, 0], *unit(0, (learnt, data)))
+            learnt = jax.tree.map(lambda a: np.ones(a.shape, a.dtype), first.out_info)
+            of_first = unit(0, data)
+            second = _draw.lower(log_density, *sizes[1:], target_acceptance, keys[1, 0], learnt, of_first)
         compiled = pool.map(lambda lowered: lowered.compile(), (first, second))
         learnt = over_units(next(compiled), arguments)
         _check_finite("warm-up", learnt, batch)
+        if choose is not None:
+            learnt, batch = _chosen(learnt, choose, batch)
         learnt = learnt._replace(
             log_inverse_metric=_over_chains(learnt.log_inverse_metric, batch),
             num_steps=_over_chains(learnt.num_steps, batch),
         )
-        drawn = over_units(next(compiled), (keys[1], learnt, data))
+        drawn = over_units(next(compiled), (keys[1][: len(learnt.step_size)], learnt, _a_row_a_chain(data, batch)))
     joined = jax.tree.map(lambda leaf: leaf.reshape(*batch, *leaf.shape[1:]), drawn)
     posterior = Posterior(*jax.device_put(joined))
     _check_finite("draws", posterior, batch)
@@ -163,24 +174,24 @@ def _draw(log_density, num_tuning, num_samples, target_acceptance, key, learnt, 
     key_tuning, key_draws, key_length = jax.random.split(jax.random.wrap_key_data(key), 3)
     init, update, final = dual_averaging_adaptation(target_acceptance)
 
-    def tune(carry, key):
+    def one_draw(carry, turn):
         state, adaptation = carry
-        state, info = kernel(key, state, flat_density, jnp.exp(adaptation.log_step_size), inverse_metric)
-        return (state, update(adaptation, info.acceptance_rate)), None
-
-    state = blackjax.dynamic_hmc.init(start, flat_density, key_length)
-    carry = state, init(learnt.step_size)
-    state, adaptation = jax.lax.scan(tune, carry, jax.random.split(key_tuning, num_tuning))[0]
-    step_size = final(adaptation)
-
-    def one_draw(state, key):
+        key, tuning = turn
+        # One kernel, hence one program to compile, serves the tuning and the draws.
+        step_size = jnp.where(tuning, jnp.exp(adaptation.log_step_size), final(adaptation))
         moved, info = kernel(key, state, flat_density, step_size, inverse_metric)
+        tuned = update(adaptation, info.acceptance_rate)
+        adaptation = jax.tree.map(lambda new, old: jnp.where(tuning, new, old), tuned, adaptation)
         # BlackJAX reports the energy at the trajectory's end, which is infinite for some that are rejected.
         energy = (inverse_metric * info.momentum**2).sum() / 2 - state.logdensity
         stats = Stats(moved.logdensity, info.is_divergent, info.acceptance_rate, energy, info.num_integration_steps)
-        return moved, (moved.position, stats)
+        return (moved, adaptation), (moved.position, stats)
 
-    _, (vectors, stats) = jax.lax.scan(one_draw, state, jax.random.split(key_draws, num_samples))
+    state = blackjax.dynamic_hmc.init(start, flat_density, key_length)
+    keys = jnp.concatenate([jax.random.split(key_tuning, num_tuning), jax.random.split(key_draws, num_samples)])
+    turns = keys, jnp.arange(num_tuning + num_samples) < num_tuning
+    _, drawn = jax.lax.scan(one_draw, (state, init(learnt.step_size)), turns)
+    vectors, stats = jax.tree.map(lambda a: a[num_tuning:], drawn)
     return jax.vmap(unravel)(vectors), stats
 
 
@@ -189,6 +200,23 @@ def _flat(log_density, position, data):
     vector, unravel = ravel_pytree(position)
     arguments = () if data is None else (data,)
     return vector, unravel, lambda v: log_density(unravel(v), *arguments)
+
+
+def _a_row_a_chain(data, batch):
+    """Repeat each task's data for its chains."""
+    return jax.tree.map(lambda a: np.repeat(a, batch[-1], axis=0), data)
+
+
+def _chosen(learnt, choose, batch):
+    """Keep the chains that ``choose`` names; return them with the new batch shape."""
+    of_chains = jax.tree.map(lambda a: a.reshape(*batch, *a.shape[1:]), learnt)
+    kept = np.asarray(choose(of_chains.position))
+    tasks, chains = batch[:-1], batch[-1]
+    fits = kept.ndim == len(batch) and kept.shape[:-1] == tasks and kept.size
+    if kept.dtype.kind != "i" or not fits or not np.isin(kept, range(chains)).all():
+        raise ValueError(f"choose: gave {kept.tolist()}, expected integers {[*tasks, 'kept']} from 0 to {chains - 1}")
+    rows = kept + chains * np.arange(np.prod(tasks, dtype=int)).reshape(*tasks, 1)
+    return jax.tree.map(lambda a: a[rows.ravel()], learnt), kept.shape
 
 
 def _over_chains(values, batch):

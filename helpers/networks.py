@@ -42,6 +42,12 @@ class MLP(nn.Module):
         return x[..., 0] if self.num_outputs == 1 else x
 
 
+def parameter_shapes(network: nn.Module, num_features: int) -> dict:
+    """Return shapes and types of a network's parameters; nothing is computed."""
+    one_point = jax.ShapeDtypeStruct((1, num_features), jnp.float32)
+    return jax.eval_shape(network.init, jax.random.key(0), one_point)
+
+
 def _product(x, kernel, dimension_numbers, precision=None):
     """Multiply points by a kernel; a small one as a plain sum with the points last.
 

@@ -4,6 +4,8 @@ Weights are a matrix, one network a row, in the order of ``ravel_pytree``. A fit
 TFP distribution of such a row, with ``log_prob`` and ``sample``.
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,11 +29,7 @@ def group_predictive(key: Key[Array, ""], draws: dict) -> Float[Array, "chain dr
     """
     one_task = jax.tree.map(lambda a: jax.ShapeDtypeStruct((1, *a.shape[3:]), a.dtype), draws["offset"])
     fresh = mcmc.normal_starts(key, one_task, jax.tree.leaves(draws)[0].shape[:2])
-
-    def one(position):
-        return ravel_pytree(hierarchical.task_weights(position, 1))[0]
-
-    return jax.jit(jax.vmap(jax.vmap(one)))({**draws, "offset": fresh})
+    return _vectors(_task_weights({**draws, "offset": fresh}, 1))
 
 
 def align(draws: dict, reference: dict) -> dict:
@@ -41,14 +39,13 @@ def align(draws: dict, reference: dict) -> dict:
     its offsets together, which changes no prediction.
     """
     num_tasks = jax.tree.leaves(reference["offset"])[0].shape[0]
-
-    def weights(position):
-        return hierarchical.task_weights(position, num_tasks)["params"]
-
     batch = jax.tree.leaves(draws)[0].shape[:2]
-    flat = jax.tree.map(lambda a: np.asarray(a).reshape(-1, *a.shape[2:]), draws)
-    every = jax.tree.map(np.asarray, jax.jit(jax.vmap(weights))(flat))
-    target = jax.tree.map(np.asarray, weights(reference))
+
+    def one_after_the_other(tree):
+        return jax.tree.map(lambda a: np.asarray(a).reshape(-1, *a.shape[2:]), tree)
+
+    flat, every = one_after_the_other(draws), one_after_the_other(_task_weights(draws, num_tasks))
+    target = jax.tree.map(np.asarray, hierarchical.task_weights(reference, num_tasks)["params"])
     found = [copies.nearest_copy(jax.tree.map(lambda a, i=i: a[i], every), target) for i in range(batch[0] * batch[1])]
 
     def relabelled(part):
@@ -70,10 +67,9 @@ def common_reference(draws: dict, num_starts: int = 6, num_rounds: int = 12) -> 
     """
     num_chains, num_draws = jax.tree.leaves(draws)[0].shape[:2]
     num_tasks = jax.tree.leaves(draws["offset"])[0].shape[2]
-    weights = jax.jit(jax.vmap(jax.vmap(lambda position: hierarchical.task_weights(position, num_tasks))))
 
     def spread(aligned):
-        leaves = [np.asarray(a) for a in jax.tree.leaves(weights(aligned))]
+        leaves = [np.asarray(a) for a in jax.tree.leaves(_task_weights(aligned, num_tasks))]
         return sum(a.var(axis=(0, 1)).mean() / np.mean(a**2) for a in leaves)
 
     found = []
@@ -88,6 +84,17 @@ def common_reference(draws: dict, num_starts: int = 6, num_rounds: int = 12) -> 
             least, reference = now, jax.tree.map(lambda a: a.mean(axis=(0, 1)), aligned)
         found.append((least, reference))
     return min(found, key=lambda pair: pair[0])[1]
+
+
+@partial(jax.jit, static_argnums=1)
+def _task_weights(draws, num_tasks):
+    """Return all tasks' weights, leading axes [chain, draw, task]."""
+    return jax.vmap(jax.vmap(lambda position: hierarchical.task_weights(position, num_tasks)["params"]))(draws)
+
+
+@jax.jit
+def _vectors(weights):
+    return jax.vmap(jax.vmap(lambda one: ravel_pytree(one)[0]))(weights)
 
 
 def layer_of_weight(layers: dict) -> Int[np.ndarray, " weight"]:
@@ -107,14 +114,13 @@ def fit_scales(w: Float[Array, "draw weight"], layer: Int[np.ndarray, " weight"]
 
 def fit_layers(w: Float[Array, "draw weight"], layer: Int[np.ndarray, " weight"]) -> tfd.Distribution:
     """Fit one normal a layer, with its means and correlations, and none between layers."""
-    w = _check(w)
-    return _normal(w.mean(axis=0), np.where(layer[:, None] == layer, np.cov(w.T), 0.0))
+    mean, covariance = _moments(_check(w))
+    return _normal(mean, np.where(layer[:, None] == layer, covariance, 0.0))
 
 
 def fit_normal(w: Float[Array, "draw weight"]) -> tfd.Distribution:
     """Fit one normal with all correlations."""
-    w = _check(w)
-    return _normal(w.mean(axis=0), np.cov(w.T))
+    return _normal(*_moments(_check(w)))
 
 
 def fit_student_t(w: Float[Array, "draw weight"]) -> dist.Distribution:
@@ -123,7 +129,7 @@ def fit_student_t(w: Float[Array, "draw weight"]) -> dist.Distribution:
     Location and scale: Lange, Little and Taylor (1989), section 4.
     """
     w = _check(w)
-    (count, size), location, scatter, df = w.shape, w.mean(axis=0), np.cov(w.T), 10.0
+    (count, size), (location, scatter), df = w.shape, _moments(w), 10.0
     for _ in range(100):
         factor = _cholesky(scatter)
         squared = (solve_triangular(factor, (w - location).T, lower=True) ** 2).sum(axis=0)
@@ -152,7 +158,8 @@ def fit_mixture(w: Float[Array, "draw weight"], num_components: int, seed: int =
         RuntimeError: expectation maximisation has not converged.
     """
     w = _check(w, least=num_components * w.shape[-1])
-    mean, factor = w.mean(axis=0), _cholesky(np.cov(w.T))
+    mean, covariance = _moments(w)
+    factor = _cholesky(covariance)
     white = solve_triangular(factor, (w - mean).T, lower=True).T  # so that distances between draws mean something
     fit = GaussianMixture(num_components, max_iter=500, random_state=seed).fit(white)
     if not fit.converged_:
@@ -166,8 +173,12 @@ def fit_mixture(w: Float[Array, "draw weight"], num_components: int, seed: int =
 
 def whiten(w: Float[Array, "draw weight"]) -> tfb.Bijector:
     """Return the linear map from white noise to weights with the draws' mean and covariance."""
-    w = _check(w)
-    return tfb.Chain([tfb.Shift(np.float32(w.mean(axis=0))), tfb.ScaleMatvecTriL(np.float32(_cholesky(np.cov(w.T))))])
+    mean, covariance = _moments(_check(w))
+    return tfb.Chain([tfb.Shift(np.float32(mean)), tfb.ScaleMatvecTriL(np.float32(_cholesky(covariance)))])
+
+
+def _moments(w):
+    return w.mean(axis=0), np.cov(w.T)
 
 
 def _normal(mean, covariance):

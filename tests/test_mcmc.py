@@ -122,6 +122,41 @@ def test_tasks_do_not_share_what_warm_up_learnt():
     np.testing.assert_allclose(posterior.draws.std(axis=(1, 2, 3)), scales, rtol=0.15)
 
 
+def two_wells(x, well):
+    """Wells at -3 and 3 of every task's own scale; ``well`` says how deep."""
+    return well * jnp.logaddexp(-(((x + 3) / 0.5) ** 2).sum() / 2, -(((x - 3) / 0.5) ** 2).sum() / 2)
+
+
+def test_warm_up_may_see_other_data_and_only_chosen_chains_go_on():
+    seen = []
+
+    def rightmost(positions):
+        seen.append(positions.shape)
+        return np.argsort(-positions[..., 0], axis=-1)[:, :2]
+
+    starts = 0.1 * jax.random.normal(jax.random.key(0), (3, 8, 1)) + jnp.array([3.0, -3.0] * 4)[None, :, None]
+    depths, shallow = jnp.array([1.0, 2.0, 4.0]), jnp.full(3, 0.25)
+    posterior = mcmc.sample(
+        jax.random.key(1), two_wells, starts, data=depths, warmup_data=shallow, choose=rightmost, num_samples=500
+    )
+    assert seen == [(3, 8, 1)] and posterior.draws.shape == (3, 2, 500, 1)
+    np.testing.assert_allclose(posterior.draws.mean(axis=(1, 2, 3)), 3.0, atol=0.1)
+    # The draws see `data`: in a well of depth d the standard deviation is 0.5 / sqrt(d).
+    np.testing.assert_allclose(posterior.draws.std(axis=(1, 2, 3)), 0.5 / np.sqrt(depths), rtol=0.15)
+
+
+def test_the_choice_of_all_chains_changes_nothing():
+    given = jax.random.key(0), lambda x: -(x**4).sum(), jnp.ones((3, 2))
+    every = mcmc.sample(*given, num_samples=50, choose=lambda positions: np.arange(len(positions)))
+    np.testing.assert_array_equal(every.draws, mcmc.sample(*given, num_samples=50).draws)
+
+
+@pytest.mark.parametrize("kept", [[[0, 1]], [3], [-1], [0.0], [], 0])
+def test_a_choice_of_chains_that_are_not_there_is_refused(kept):
+    with pytest.raises(ValueError, match=r"choose: gave .*, expected integers \['kept'\] from 0 to 2"):
+        mcmc.sample(jax.random.key(0), lambda x: -(x**4).sum(), jnp.ones((3, 2)), choose=lambda _: kept)
+
+
 def test_divergences_are_flagged_and_trajectories_are_limited():
     def cliff(x):
         return -1e5 * jnp.maximum(0.0, jnp.abs(x).max() - 1.0)
@@ -160,6 +195,7 @@ def infinite_at_chain_1(start):
         ({"initial_positions": starts(0)}, r"initial_positions: given .*\(3, 0\).* none 0"),
         ({"initial_positions": {**starts(), "b": starts(4)["b"]}}, r"initial_positions: given .*\(3, 2\), \(3, 4\)"),
         ({"initial_positions": jnp.zeros(3)}, r"initial_positions: given .*\(3,\).* expected .*'task', 'chain'"),
+        ({"warmup_data": jax.tree.map(lambda a: a[:2], DATA)}, r"data: given leading axes \[\(2,\)\], expected \(3,\)"),
         ({"data": jax.tree.map(lambda a: a[:2], DATA)}, r"data: given leading axes \[\(2,\)\], expected \(3,\)"),
         ({"initial_positions": infinite_at_chain_1(starts())}, r"not finite at \[\[2, 1\]\], expected a finite start"),
     ],
