@@ -123,8 +123,8 @@ def test_tasks_do_not_share_what_warm_up_learnt():
 
 
 def two_wells(x, well):
-    """Wells at -3 and 3 of every task's own scale; ``well`` says how deep."""
-    return well * jnp.logaddexp(-(((x + 3) / 0.5) ** 2).sum() / 2, -(((x - 3) / 0.5) ** 2).sum() / 2)
+    """Wells at -30 and 30, out of each other's reach; ``well`` says how deep."""
+    return well * jnp.logaddexp(-(((x + 30) / 0.5) ** 2).sum() / 2, -(((x - 30) / 0.5) ** 2).sum() / 2)
 
 
 def test_warm_up_may_see_other_data_and_only_chosen_chains_go_on():
@@ -134,13 +134,13 @@ def test_warm_up_may_see_other_data_and_only_chosen_chains_go_on():
         seen.append(positions.shape)
         return np.argsort(-positions[..., 0], axis=-1)[:, :2]
 
-    starts = 0.1 * jax.random.normal(jax.random.key(0), (3, 8, 1)) + jnp.array([3.0, -3.0] * 4)[None, :, None]
+    starts = 0.1 * jax.random.normal(jax.random.key(0), (3, 8, 1)) + jnp.array([30.0, -30.0] * 4)[None, :, None]
     depths, shallow = jnp.array([1.0, 2.0, 4.0]), jnp.full(3, 0.25)
     posterior = mcmc.sample(
         jax.random.key(1), two_wells, starts, data=depths, warmup_data=shallow, choose=rightmost, num_samples=500
     )
     assert seen == [(3, 8, 1)] and posterior.draws.shape == (3, 2, 500, 1)
-    np.testing.assert_allclose(posterior.draws.mean(axis=(1, 2, 3)), 3.0, atol=0.1)
+    np.testing.assert_allclose(posterior.draws.mean(axis=(1, 2, 3)), 30.0, atol=0.1)
     # The draws see `data`: in a well of depth d the standard deviation is 0.5 / sqrt(d).
     np.testing.assert_allclose(posterior.draws.std(axis=(1, 2, 3)), 0.5 / np.sqrt(depths), rtol=0.15)
 
