@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from importlib.metadata import version
 from pathlib import Path
 
@@ -9,12 +10,14 @@ PACKAGES = ("jax", "jaxlib", "blackjax", "flax", "numpyro", "tfp-nightly", "scik
 
 
 def digest(script: Path) -> str:
-    """Return the hash by which a stored result names the script that made it, with the scripts that it imports."""
+    """Return the hash by which a stored result names the script that made it, with the scripts that it imports.
+
+    This module is not one of them: it computes nothing that is stored.
+    """
     code = Path(script).read_bytes()
-    for other in ("fits", "informative"):
-        if f"\nimport {other} ".encode() in code:
-            code += Path(script).with_name(f"{other}.py").read_bytes()
-    return hashlib.sha256(code).hexdigest()
+    others = {Path(script).with_name(f"{name.decode()}.py") for name in re.findall(rb"^import (\w+)", code, re.M)}
+    parts = [other.read_bytes() for other in sorted(others) if other.exists() and other.stem != "store"]
+    return hashlib.sha256(b"".join([code, *parts])).hexdigest()
 
 
 def write(script: str, settings: dict, rows: list[dict]) -> None:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
-from scipy import special
+from jaxtyping import Array, ArrayLike, Float, Int
+from scipy import special, stats
 
 
 class Calibration(NamedTuple):
@@ -23,6 +23,19 @@ class Calibration(NamedTuple):
     frequency: Float[Array, " bin"]  # share of class 1
     standard_error: Float[Array, " bin"]  # of the frequency, when the probabilities are right
     count: Int[Array, " bin"]
+
+
+def interval(values: Float[ArrayLike, "..."]) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
+    """Return the mean over independent runs, the leading axis, and half the width of its 95 % t interval.
+
+    Raises:
+        ValueError: fewer than two runs, a value that is not finite.
+    """
+    values = np.asarray(values)
+    if not values.ndim or len(values) < 2 or not np.isfinite(values).all():
+        raise ValueError(f"values: given shape {values.shape}, expected two runs or more, all finite")
+    error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    return values.mean(axis=0), stats.t.ppf(0.975, len(values) - 1) * error
 
 
 def accuracy(p: Float[Array, "*point"], y: Int[Array, "*point"]) -> Float[Array, ""]:

@@ -213,3 +213,16 @@ def test_two_classes_are_scored_as_one_probability_but_for_the_brier_score():
 def test_impossible_classes_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         metrics.class_scores(*change(*classes()))
+
+
+def test_the_interval_of_runs_is_that_of_the_t_test():
+    values = np.random.default_rng(0).normal(size=(6, 2)) + 3
+    mean, half = metrics.interval(values)
+    low, high = scipy.stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
+    np.testing.assert_allclose([mean - half, mean + half], [low, high])
+
+
+@pytest.mark.parametrize("values", [1.0, [1.0], [[1.0, 2.0]], [1.0, np.nan]])
+def test_an_interval_needs_two_finite_runs(values):
+    with pytest.raises(ValueError, match=r"values: given shape .*, expected two runs or more, all finite"):
+        metrics.interval(values)

@@ -76,6 +76,16 @@ def test_a_script_edited_after_its_run_is_found(experiment, edit):
     assert "the script has changed since: run it again" in list(problems(experiment))
 
 
+def test_a_script_that_it_imports_is_part_of_it(experiment):
+    shared = experiment.with_name("shared.py")
+    shared.write_text("X = 1\n")
+    experiment.write_text("import json\nimport shared  # noqa: E402\n" + experiment.read_text())
+    store.write(str(experiment), {"seed": 1, "sizes": [2.5, 3]}, ROWS)
+    assert list(problems(experiment)) == []
+    shared.write_text("X = 2\n")
+    assert list(problems(experiment)) == ["the script has changed since: run it again"]
+
+
 @pytest.mark.parametrize(
     "settings, rows",
     [
