@@ -63,7 +63,6 @@ def sample(
     target_acceptance: float = 0.8,
     max_tree_depth: int = 10,
     data: Any = None,
-    warmup_data: Any = None,
     choose: Callable[[Any], Int[np.ndarray, "*task kept"]] | None = None,
 ) -> Posterior:
     """Draw from a density by Hamiltonian Monte Carlo with trajectories of random length (Neal 2011, section 4.2).
@@ -83,9 +82,8 @@ def sample(
         target_acceptance: mean acceptance that the step size is tuned to.
         max_tree_depth: a trajectory of warm-up has at most ``2 ** max_tree_depth - 1`` steps.
         data: pytree with leading axis [task]: the tasks are independent posteriors.
-        warmup_data: what the no-U-turn part sees instead, such as the same labels with less weight.
-        choose: given the positions in which that part ends, leading axes like the starts', the indices of
-            the chains that go on, [kept]; with data, [task, kept]. All by default.
+        choose: given the positions in which the no-U-turn part ends, leading axes like the starts', the
+            indices of the chains that go on, [kept]; with data, [task, kept]. All by default.
 
     Returns:
         draws and statistics, leading axes [chain, draw]; with data, [task, chain, draw].
@@ -94,14 +92,12 @@ def sample(
         ValueError: no chains, draws or warm-up, shapes that do not fit, a start whose density is not finite.
         FloatingPointError: a chain whose warm-up, draws or densities are not finite.
     """
-    warmup_data = data if warmup_data is None else warmup_data
-    for of_stage in (data, warmup_data):
-        batch = _check(initial_positions, of_stage, num_warmup, num_samples, target_acceptance, max_tree_depth)
+    batch = _check(initial_positions, data, num_warmup, num_samples, target_acceptance, max_tree_depth)
     # In NumPy, which compiles nothing.
     positions = jax.tree.map(lambda a: np.asarray(a).reshape(-1, *np.shape(a)[len(batch) :]), initial_positions)
-    data, warmup_data = jax.tree.map(np.asarray, (data, warmup_data))
-    of_warmup = _a_row_a_chain(warmup_data, batch)
-    _check_start(log_density, positions, of_warmup, batch)
+    data = jax.tree.map(np.asarray, data)
+    of_chains = _a_row_a_chain(data, batch)
+    _check_start(log_density, positions, of_chains, batch)
     keys = np.asarray(jax.random.key_data(jax.random.split(key, (2, int(np.prod(batch))))))
     sizes = 3 * num_warmup // 4, num_warmup - 3 * num_warmup // 4, num_samples
 
@@ -117,12 +113,12 @@ def sample(
 
         # BlackJAX mixes types and ranks; the density itself has just been evaluated under the caller's rules.
         with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-            arguments = keys[0], positions, of_warmup
+            arguments = keys[0], positions, of_chains
             settings = log_density, sizes[0], target_acceptance, max_tree_depth
             first = _warm_up.lower(*settings, *unit(0, arguments))
             learnt = jax.tree.map(lambda a: np.ones(a.shape, a.dtype), first.out_info)
-            of_first = unit(0, data)
-            second = _draw.lower(log_density, *sizes[1:], target_acceptance, keys[1, 0], learnt, of_first)
+            of_first = learnt, unit(0, of_chains)
+            second = _draw.lower(log_density, *sizes[1:], target_acceptance, keys[1, 0], *of_first)
         compiled = pool.map(lambda lowered: lowered.compile(), (first, second))
         learnt = over_units(next(compiled), arguments)
         _check_finite("warm-up", learnt, batch)
