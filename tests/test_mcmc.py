@@ -106,6 +106,13 @@ def test_the_number_of_cores_and_devices_changes_no_bit(posterior, monkeypatch):
     assert len(found) == 1 and b"nan" not in found.pop()
 
 
+def test_xla_flags_are_set_before_the_backend_starts_and_the_users_are_kept():
+    script = "import os, jax, helpers; print(os.environ['XLA_FLAGS'], jax.device_count())"
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=3"}
+    printed = subprocess.check_output([sys.executable, "-c", script], env=environment, text=True).split()
+    assert any("small_while_loop" in flag for flag in printed) and printed[-1] == "3"
+
+
 def test_chains_of_one_posterior_share_the_range_of_their_trajectories():
     posterior = mcmc.sample(jax.random.key(0), lambda x: -(x**4).sum(), jnp.ones((3, 2)), num_samples=400)
     steps = np.asarray(posterior.stats.integration_steps)
