@@ -8,7 +8,8 @@ Nothing is imported here, because importing BlackJAX starts JAX's backend and a
 chapter sets the number of CPU devices before that.
 XLA reads its flags when the backend starts. With these it compiles a loop whose data fit the processor's
 cache into one function, not one call a step, and uses the widest vectors: a gradient of the hierarchical
-network takes less than half the time (``benchmarks/README.md``).
+network takes less than half the time (``benchmarks/README.md``). A program that imports BlackJAX before
+this package has started the backend already, and runs without them.
 """
 
 import os
