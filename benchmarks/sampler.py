@@ -19,7 +19,7 @@ NETWORK = networks.MLP()
 
 
 def hierarchical_run(seed, num_samples, tasks):
-    """Return seconds and diagnostics of one run from dispersed starts."""
+    """Return the seconds of a run from dispersed starts and of the same run again, and its diagnostics."""
     key_start, key_chains = jax.random.split(jax.random.key(seed))
     starts = mcmc.normal_starts(key_start, hierarchical.shapes(NETWORK, 18), (1, 12))
     seen = jax.tree.map(lambda a: a[None], hierarchical.labelled(tasks.x_train, tasks.y_train))

@@ -170,7 +170,7 @@ def informed_log_density(
 
 def _numpyro_network(network, x, scales):
     """A network whose weights and biases are sites, normal with a scale per layer."""
-    shapes = jax.eval_shape(network.init, jax.random.key(0), x)["params"]
+    shapes = networks.parameter_shapes(network, x.shape[-1])["params"]
     prior = {
         f"Dense_{i}.{name}": dist.Normal(0.0, scales[i]) for i in range(len(shapes)) for name in shapes[f"Dense_{i}"]
     }

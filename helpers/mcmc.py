@@ -95,9 +95,8 @@ def sample(
     batch = _check(initial_positions, data, num_warmup, num_samples, target_acceptance, max_tree_depth)
     # In NumPy, which compiles nothing.
     positions = jax.tree.map(lambda a: np.asarray(a).reshape(-1, *np.shape(a)[len(batch) :]), initial_positions)
-    data = jax.tree.map(np.asarray, data)
-    of_chains = _a_row_a_chain(data, batch)
-    _check_start(log_density, positions, of_chains, batch)
+    data = jax.tree.map(lambda a: np.repeat(np.asarray(a), batch[-1], axis=0), data)
+    _check_start(log_density, positions, data, batch)
     keys = np.asarray(jax.random.key_data(jax.random.split(key, (2, int(np.prod(batch))))))
     sizes = 3 * num_warmup // 4, num_warmup - 3 * num_warmup // 4, num_samples
 
@@ -113,22 +112,22 @@ def sample(
 
         # BlackJAX mixes types and ranks; the density itself has just been evaluated under the caller's rules.
         with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-            arguments = keys[0], positions, of_chains
+            arguments = keys[0], positions, data
             settings = log_density, sizes[0], target_acceptance, max_tree_depth
             first = _warm_up.lower(*settings, *unit(0, arguments))
             learnt = jax.tree.map(lambda a: np.ones(a.shape, a.dtype), first.out_info)
-            of_first = learnt, unit(0, of_chains)
-            second = _draw.lower(log_density, *sizes[1:], target_acceptance, keys[1, 0], *of_first)
+            second = _draw.lower(log_density, *sizes[1:], target_acceptance, keys[1, 0], learnt, unit(0, data))
         compiled = pool.map(lambda lowered: lowered.compile(), (first, second))
         learnt = over_units(next(compiled), arguments)
         _check_finite("warm-up", learnt, batch)
         if choose is not None:
-            learnt, batch = _chosen(learnt, choose, batch)
+            rows, batch = _chosen(learnt.position, choose, batch)
+            learnt, data = unit(rows, (learnt, data))
         learnt = learnt._replace(
             log_inverse_metric=_over_chains(learnt.log_inverse_metric, batch),
             num_steps=_over_chains(learnt.num_steps, batch),
         )
-        drawn = over_units(next(compiled), (keys[1][: len(learnt.step_size)], learnt, _a_row_a_chain(data, batch)))
+        drawn = over_units(next(compiled), (keys[1][: len(learnt.step_size)], learnt, data))
     joined = jax.tree.map(lambda leaf: leaf.reshape(*batch, *leaf.shape[1:]), drawn)
     posterior = Posterior(*jax.device_put(joined))
     _check_finite("draws", posterior, batch)
@@ -198,21 +197,15 @@ def _flat(log_density, position, data):
     return vector, unravel, lambda v: log_density(unravel(v), *arguments)
 
 
-def _a_row_a_chain(data, batch):
-    """Repeat each task's data for its chains."""
-    return jax.tree.map(lambda a: np.repeat(a, batch[-1], axis=0), data)
-
-
-def _chosen(learnt, choose, batch):
-    """Keep the chains that ``choose`` names; return them with the new batch shape."""
-    of_chains = jax.tree.map(lambda a: a.reshape(*batch, *a.shape[1:]), learnt)
-    kept = np.asarray(choose(of_chains.position))
+def _chosen(positions, choose, batch):
+    """Return the rows of the units that ``choose`` names, and their batch shape."""
+    kept = np.asarray(choose(jax.tree.map(lambda a: a.reshape(*batch, *a.shape[1:]), positions)))
     tasks, chains = batch[:-1], batch[-1]
     fits = kept.ndim == len(batch) and kept.shape[:-1] == tasks and kept.size
     if kept.dtype.kind != "i" or not fits or not np.isin(kept, range(chains)).all():
         raise ValueError(f"choose: gave {kept.tolist()}, expected integers {[*tasks, 'kept']} from 0 to {chains - 1}")
     rows = kept + chains * np.arange(np.prod(tasks, dtype=int)).reshape(*tasks, 1)
-    return jax.tree.map(lambda a: a[rows.ravel()], learnt), kept.shape
+    return rows.ravel(), kept.shape
 
 
 def _over_chains(values, batch):
