@@ -15,6 +15,10 @@ BIN    := .venv/bin
 export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/_build/jax
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES := -1
+# XLA makes one function, not one call a step, of a loop whose data fit the processor's cache, and uses the widest
+# vectors: a gradient takes less than half the time (benchmarks/README.md). The caller's own flags come last, and win.
+export XLA_FLAGS := --xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=300000 \
+  --xla_cpu_prefer_vector_width=512 $(XLA_FLAGS)
 
 ifneq ($(PYTHON),)
 ifeq ($(FOUND),)
@@ -32,7 +36,7 @@ $(READY): | $(LOCKED)
 	$(BIN)/pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
-.PHONY: help book test check-site results lab lint pair lock clean
+.PHONY: help book test check-site results benchmark lab lint pair lock clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -52,6 +56,9 @@ check-site: $(READY) ## look at the built website in headless Chromium, network 
 
 results: $(READY) ## compute the stored results again, four hours: experiments/NAME.py -> book/results/NAME.json
 	cd experiments && for script in $(filter-out store.py fits.py,$(notdir $(wildcard experiments/*.py))); do ../$(BIN)/python $$script || exit; done
+
+benchmark: $(READY) ## measure gradients and samplers beside plain C: benchmarks/*.py, or NAMES=... of them
+	for name in $(or $(NAMES),gradient sgfs sampler); do $(BIN)/python benchmarks/$$name.py || exit; done
 
 lab: $(READY) ## open the chapters in JupyterLab
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/book

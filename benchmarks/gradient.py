@@ -1,7 +1,7 @@
 """Microseconds per value and gradient of the hierarchical log density, beside the floor of plain C on this machine.
 
 Side by side in one run, in turns, so that a busy machine slows both alike; the medians and their ratio are what counts.
-Needs a C compiler: python gradient.py [rounds]
+Needs a C compiler. Argument: [rounds]. `make benchmark NAMES=gradient` sets what XLA needs.
 """
 
 import subprocess

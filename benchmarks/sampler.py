@@ -2,7 +2,7 @@
 
 The hierarchical network on the sources' data, warm-up of twelve chains, of which four go on; and the eighteen flat
 networks. A fresh density for every seed, so that every run compiles; a second run of the same density shows what is
-left without. Usage: python sampler.py [seeds] [draws]
+left without. Arguments: [seeds] [draws].
 """
 
 import resource

@@ -1,7 +1,7 @@
 """Microseconds per step of SGFS on its source's problem, beside what it is made of and plain C on this machine.
 
 Side by side in one run, in turns, on one thread, in processor time, so that a busy machine slows all alike.
-Pin it to a core, as XLA may use more: taskset -c 0 python sgfs.py [rounds]
+Pin it to a core, as XLA may use more: taskset -c 0 make benchmark NAMES=sgfs. Argument: [rounds].
 Needs a C compiler for the floor, which is a gradient of another network (floor.c): it says how fast the machine is.
 """
 

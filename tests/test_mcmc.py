@@ -7,6 +7,7 @@ quantities whose effective sample size is large.
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +17,7 @@ from blackjax.diagnostics import effective_sample_size
 
 from helpers import mcmc
 
+ROOT = Path(__file__).parents[1]
 SIZES = np.array([1.0, 1000.0, 0.001], np.float32)  # of three tasks
 MEANS = SIZES[:, None] * np.array([[1.0, 2.0, 3.0], [0.0, 0.0, -2.0], [0.5, 0.0, 0.0]], np.float32)
 FACTOR = np.array([[1.0, 0.0, 0.0], [0.9, 0.5, 0.0], [0.0, -0.5, 1.0]], np.float32)
@@ -106,11 +108,12 @@ def test_the_number_of_cores_and_devices_changes_no_bit(posterior, monkeypatch):
     assert len(found) == 1 and b"nan" not in found.pop()
 
 
-def test_xla_flags_are_set_before_the_backend_starts_and_the_users_are_kept():
-    script = "import os, jax, helpers; print(os.environ['XLA_FLAGS'], jax.device_count())"
+def test_the_makefiles_xla_flags_are_known_to_xla_and_the_callers_are_kept():
+    script = "import jax; print(jax.device_count())"
+    command = ["make", "--silent", f"--eval=flags: ; @echo $$XLA_FLAGS; {sys.executable} -c '{script}'", "flags"]
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=3"}
-    printed = subprocess.check_output([sys.executable, "-c", script], env=environment, text=True).split()
-    assert any("small_while_loop" in flag for flag in printed) and printed[-1] == "3"
+    printed = subprocess.check_output(command, cwd=ROOT, env=environment, text=True)
+    assert "small_while_loop" in printed and printed.split()[-1] == "3"
 
 
 def test_chains_of_one_posterior_share_the_range_of_their_trajectories():
