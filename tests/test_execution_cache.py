@@ -42,6 +42,11 @@ def test_dropped_when_a_file_moved(project):
     assert not kept(project)
 
 
+def test_dropped_when_xla_compiles_otherwise(project, monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_prefer_vector_width=128")
+    assert not kept(project)
+
+
 def test_timing_leaves_the_key_of_the_cache():
     stamps = {"iopub.execute_input": "2026-01-01T00:00:01Z", "shell.execute_reply": "2026-01-01T00:00:03.5Z"}
     cell = nbformat.v4.new_code_cell("x", metadata={"execution": stamps, "tags": ["hide-input"]})

@@ -8,6 +8,7 @@ by content, and a cache of other inputs is dropped.
 """
 
 import hashlib
+import os
 import shutil
 import sys
 from contextlib import contextmanager
@@ -24,8 +25,8 @@ INPUTS = ["helpers", "book/results", "requirements.txt"]
 
 
 def inputs_hash(root=ROOT):
-    """Hash of the Python version and of the names and contents of every file in ``INPUTS``."""
-    digest = hashlib.sha256(f"{sys.version_info[:2]}".encode())
+    """Hash of Python's version, XLA's flags, and the names and contents of every file in ``INPUTS``."""
+    digest = hashlib.sha256(f"{sys.version_info[:2]} {os.environ.get('XLA_FLAGS')}".encode())
     for name in INPUTS:
         for path in sorted([root / name, *(root / name).rglob("*")]):
             if path.is_file() and "__pycache__" not in path.parts:
@@ -40,7 +41,7 @@ def check(cache=CACHE, root=ROOT):
     if stamp.is_file() and stamp.read_text() == current:
         return True
     if cache.exists():
-        print("Helpers, stored results or the lock changed: every chapter will be executed.")
+        print("Helpers, stored results, the lock or XLA's flags changed: every chapter will be executed.")
         shutil.rmtree(cache)
     cache.mkdir(parents=True)
     stamp.write_text(current)
