@@ -15,11 +15,11 @@ BIN    := .venv/bin
 export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/_build/jax
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES := -1
-# A loop whose data fit the processor's cache is made one function, not one call a step, with what reads the same data
-# fused, in the widest vectors: a gradient takes a third of the time. XLA's older emitter of fused code compiles faster,
-# and it alone survives that fusion (benchmarks/README.md). The caller's own flags come last, and win.
-export XLA_FLAGS := --xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=300000,xla_cpu_use_multi_output_fusion=true \
-  --xla_cpu_use_fusion_emitters=false --xla_cpu_prefer_vector_width=512 $(XLA_FLAGS)
+# A loop whose data fit the processor's cache is made one function, not one call a step; what reads the same data is
+# fused; sums stay in the loop, not in a library; vectors are the widest: a gradient takes a third of the time. XLA's older
+# emitter compiles faster, and it alone survives that fusion (benchmarks/README.md). The caller's own flags come last, and win.
+export XLA_FLAGS := --xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000,xla_cpu_use_multi_output_fusion=true \
+  --xla_cpu_use_fusion_emitters=false --xla_cpu_experimental_ynn_fusion_type=-reduce --xla_cpu_prefer_vector_width=512 $(XLA_FLAGS)
 
 ifneq ($(PYTHON),)
 ifeq ($(FOUND),)

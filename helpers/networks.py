@@ -54,7 +54,7 @@ def _product(x, kernel, dimension_numbers, precision=None):
     XLA fuses that sum with its neighbours, where it would call a matrix routine that costs more
     than the work on a few units and points.
     """
-    if kernel.size > 64:
+    if kernel.size > 256:
         return jax.lax.dot_general(x, kernel, dimension_numbers, precision)
     points_last = jnp.moveaxis(x, -1, 0)[:, None]
     weights = kernel.reshape(*kernel.shape, *[1] * (x.ndim - 1))
