@@ -115,10 +115,11 @@ def sample(
             arguments = keys[0], positions, data
             settings = log_density, sizes[0], target_acceptance, max_tree_depth
             first = _warm_up.lower(*settings, *unit(0, arguments))
+            warm_up = pool.submit(first.compile)  # while the draws are traced
             learnt = jax.tree.map(lambda a: np.ones(a.shape, a.dtype), first.out_info)
             second = _draw.lower(log_density, *sizes[1:], target_acceptance, keys[1, 0], learnt, unit(0, data))
-        compiled = pool.map(lambda lowered: lowered.compile(), (first, second))
-        learnt = over_units(next(compiled), arguments)
+        draw = pool.submit(second.compile)
+        learnt = over_units(warm_up.result(), arguments)
         _check_finite("warm-up", learnt, batch)
         if choose is not None:
             rows, batch = _chosen(learnt.position, choose, batch)
@@ -127,7 +128,7 @@ def sample(
             log_inverse_metric=_over_chains(learnt.log_inverse_metric, batch),
             num_steps=_over_chains(learnt.num_steps, batch),
         )
-        drawn = over_units(next(compiled), (keys[1][: len(learnt.step_size)], learnt, data))
+        drawn = over_units(draw.result(), (keys[1][: len(learnt.step_size)], learnt, data))
     joined = jax.tree.map(lambda leaf: leaf.reshape(*batch, *leaf.shape[1:]), drawn)
     posterior = Posterior(*jax.device_put(joined))
     _check_finite("draws", posterior, batch)
