@@ -15,12 +15,6 @@ BIN    := .venv/bin
 export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/_build/jax
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES := -1
-# A loop whose data fit the processor's cache is made one function, not one call a step; what reads the same data is
-# fused; sums stay in the loop, not in a library; vectors are the widest: a gradient takes a third of the time. XLA's older
-# emitter compiles faster, and it alone survives that fusion (benchmarks/README.md). The caller's own flags come last, and win.
-export XLA_FLAGS := --xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000,xla_cpu_use_multi_output_fusion=true \
-  --xla_cpu_use_fusion_emitters=false --xla_cpu_experimental_ynn_fusion_type=-reduce --xla_cpu_prefer_vector_width=512 $(XLA_FLAGS)
-
 ifneq ($(PYTHON),)
 ifeq ($(FOUND),)
 $(error Python 3.11, 3.12 or 3.13 is needed, and $(PYTHON) is none of them)
@@ -30,7 +24,8 @@ endif
 $(LOCKED):
 	$(if $(FOUND),,$(error Python 3.11, 3.12 or 3.13 is needed: name one with PYTHON=/path/to/python))
 	$(firstword $(FOUND)) -m venv --clear .venv
-	$(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements.txt
+	# The lock is complete, so nothing is to be resolved; modules are compiled when they are first imported.
+	$(BIN)/pip install --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements.txt
 	touch $@
 
 $(READY): | $(LOCKED)
@@ -43,14 +38,13 @@ help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
 
 book: $(READY) ## execute what changed and build the website: _build/html/index.html
-	@$(BIN)/python tools/execution_cache.py check
+	@$(BIN)/python tools/execute.py
 	rm -rf _build/html
 	$(BIN)/jupyter-book build . --all -W -n --keep-going
 
-test: $(READY) ## unit tests, rules of the book, and every chapter executed as readers get it
-	rm -rf _executed && cp -R book _executed
-	$(BIN)/pytest tests _executed --nbmake --overwrite --nbmake-timeout=600
-	@$(BIN)/python tools/execution_cache.py store _executed
+test: $(READY) ## execute what changed, then unit tests and the rules of the book
+	-@$(BIN)/python tools/execute.py
+	$(BIN)/pytest tests
 
 check-site: $(READY) ## look at the built website in headless Chromium, network blocked
 	$(BIN)/pytest -o python_files='check_*.py' tests/site
@@ -82,4 +76,4 @@ lock: ## compile requirements.txt anew from pyproject.toml; UPGRADE=--upgrade fo
 	mv _build/uv/lock.txt requirements.txt
 
 clean: ## remove everything made here, the environment too
-	rm -rf .venv _build _executed *.egg-info
+	rm -rf .venv _build *.egg-info

@@ -4,6 +4,8 @@ Side by side in one run, in turns, so that a busy machine slows both alike; the 
 Needs a C compiler. Argument: [rounds]. `make benchmark NAMES=gradient` sets what XLA needs.
 """
 
+from helpers import data, densities, hierarchical, mcmc, networks
+
 import subprocess
 import sys
 import tempfile
@@ -13,8 +15,6 @@ from pathlib import Path
 import jax
 import numpy as np
 from tensorflow_probability.substrates.jax import distributions as tfd
-
-from helpers import data, densities, hierarchical, mcmc, networks
 
 NETWORK = networks.MLP()
 

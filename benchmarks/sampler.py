@@ -5,6 +5,8 @@ networks. A fresh density for every seed, so that every run compiles; a second r
 left without. Arguments: [seeds] [draws].
 """
 
+from helpers import data, densities, diagnostics, hierarchical, mcmc, networks, predict
+
 import resource
 import sys
 import time
@@ -12,8 +14,6 @@ from functools import partial
 
 import jax
 import numpy as np
-
-from helpers import data, densities, diagnostics, hierarchical, mcmc, networks, predict
 
 NETWORK = networks.MLP()
 

@@ -5,6 +5,8 @@ Pin it to a core, as XLA may use more: taskset -c 0 make benchmark NAMES=sgfs. A
 Needs a C compiler for the floor, which is a gradient of another network (floor.c): it says how fast the machine is.
 """
 
+from helpers import data, densities, mcmc, networks, sgfs, sgmcmc
+
 import subprocess
 import sys
 import tempfile
@@ -17,8 +19,6 @@ import jax.numpy as jnp
 import numpy as np
 from blackjax.base import SamplingAlgorithm
 from blackjax.sgmcmc import gradients
-
-from helpers import data, densities, mcmc, networks, sgfs, sgmcmc
 
 NETWORK, SIZE, BATCH, STEPS = networks.MLP(), 500, 50, 40_000
 

@@ -4,17 +4,14 @@ The same redraws, group draws, new tasks and labels; only the reference of the a
 every fit. Scores pair with those of `informative.py`.
 """
 
+from helpers import data, diagnostics, hierarchical, priors
+
+import informative
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-import informative  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import store  # noqa: E402
-from informative import SIZE, TASKS, take  # noqa: E402
-
-from helpers import data, diagnostics, hierarchical, priors  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import store
+from informative import SIZE, TASKS, take
 
 SETTINGS = {"seed": 3020, "num_redraws": 5, "every": 10, "arms": ["a normal a layer", "one normal"]}
 SIZES, FEW = informative.SETTINGS["sizes"], informative.SETTINGS["joint_sizes"]

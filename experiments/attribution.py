@@ -4,19 +4,16 @@ Every arm sees the same data sets and the same 500 test points a task. The scale
 chosen by five-fold cross-validation on training points, one triple a data set.
 """
 
+from helpers import data, hierarchical
+
 import itertools
 
+import fits
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-import fits  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import store  # noqa: E402
-from tensorflow_probability.substrates.jax import distributions as tfd  # noqa: E402
-
-from helpers import data, hierarchical  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import store
+from tensorflow_probability.substrates.jax import distributions as tfd
 
 SETTINGS = {
     "seed": 3001,

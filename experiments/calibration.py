@@ -4,15 +4,12 @@ Three samplers see the same simulated labels: the book's; the book's with the li
 than one, as if some labels had been forgotten; and one that returns draws of its prior and sees no data.
 """
 
+from helpers import data, densities, diagnostics, mcmc, networks, verify
+
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import store  # noqa: E402
-
-from helpers import data, densities, diagnostics, mcmc, networks, verify  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import store
 
 SETTINGS = {
     "seed": 4001,

@@ -13,6 +13,8 @@ import jax
 
 jax.config.update("jax_num_cpu_devices", 2)
 
+from helpers import data, diagnostics, hierarchical, mcmc, metrics, networks  # noqa: E402
+
 import blackjax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
@@ -20,8 +22,6 @@ import optax  # noqa: E402
 import store  # noqa: E402
 from blackjax.vi import meanfield_vi  # noqa: E402
 from jax.flatten_util import ravel_pytree  # noqa: E402
-
-from helpers import data, diagnostics, hierarchical, mcmc, metrics, networks  # noqa: E402
 
 SETTINGS = {
     "seed": 3005,

@@ -5,21 +5,18 @@ weights N(0, t^2), since the classes are new. The scales s and t of every arm, a
 are chosen on base classes alone: a network trained on three of them, tasks on the other two.
 """
 
+from helpers import densities, diagnostics, hierarchical, mcmc, metrics, networks, priors
+
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import optax  # noqa: E402
-import store  # noqa: E402
-from jax.flatten_util import ravel_pytree  # noqa: E402
-from sklearn.datasets import load_digits  # noqa: E402
-from sklearn.linear_model import LogisticRegression  # noqa: E402
-from tensorflow_probability.substrates.jax import bijectors as tfb  # noqa: E402
-from tensorflow_probability.substrates.jax import distributions as tfd  # noqa: E402
-
-from helpers import densities, diagnostics, hierarchical, mcmc, metrics, networks, priors  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import optax
+import store
+from jax.flatten_util import ravel_pytree
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from tensorflow_probability.substrates.jax import bijectors as tfb
+from tensorflow_probability.substrates.jax import distributions as tfd
 
 SETTINGS = {
     "seed": 3021,

@@ -1,10 +1,10 @@
 """What the experiments on redrawn data share: data, fits and the rows they store."""
 
+from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-
-from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks
 
 NETWORK = networks.MLP()
 FLAT = densities.flat_log_density(NETWORK)

@@ -3,14 +3,14 @@
 Seconds belong to the machine that ran this; their ratios are what the page is about.
 """
 
+from helpers import hierarchical, mcmc, networks
+
 import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import store
-
-from helpers import hierarchical, mcmc, networks
 
 SETTINGS = {
     "seed": 4002,

@@ -4,23 +4,20 @@ Every guide sees the same training sets and is drawn from as often as NUTS; its 
 distance of the curves' marginals from NUTS, averaged over the grid. A guide is fitted anew for each length.
 """
 
+from helpers import data, densities, diagnostics, mcmc, metrics, networks, svi
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import arviz
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-import itertools  # noqa: E402
-from concurrent.futures import ThreadPoolExecutor  # noqa: E402
-from functools import partial  # noqa: E402
-
-import arviz  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import optax  # noqa: E402
-import store  # noqa: E402
-from numpyro.infer import Trace_ELBO, autoguide  # noqa: E402
-from tensorflow_probability.substrates.jax import distributions as tfd  # noqa: E402
-
-from helpers import data, densities, diagnostics, mcmc, metrics, networks, svi  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import optax
+import store
+from numpyro.infer import Trace_ELBO, autoguide
+from tensorflow_probability.substrates.jax import distributions as tfd
 
 SETTINGS = {
     "seed": 5001,
@@ -138,13 +135,11 @@ def nuts(key, waves, measured, x):
     posterior = mcmc.sample(key_chains, log_density, starts, data=measured, **sizes)
     of_draws = jax.vmap(jax.vmap(lambda d, x: curves(d["params"], jnp.exp(d["log_noise"]), x), (0, None)))
     f, sd = jax.tree.map(np.asarray, jax.jit(of_draws)(posterior.draws, x))
-    checks = [
-        diagnostics.check(jax.tree.map(lambda a: a[i], posterior), jnp.asarray(f[i, ..., :200:10]))
-        for i in range(len(f))
-    ]
+    checks = [diagnostics.check(jax.tree.map(lambda a: a[i], posterior), f[i, ..., :200:10]) for i in range(len(f))]
     worst = {
-        "rhat": max(max(c.rhat_predictions, c.rhat_log_density) for c in checks),
-        "ess": min(min(c.ess_predictions, c.ess_log_density) for c in checks),
+        "rhat": float(max(c.rhat.max() for c in checks)),
+        "rhat_bound": float(min(c.rhat_bound.min() for c in checks)),
+        "ess": float(min(c.ess.min() for c in checks)),
         "divergences": sum(c.divergences for c in checks),
     }
     gradients = float(np.asarray(posterior.stats.integration_steps).sum() / len(f))

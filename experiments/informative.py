@@ -5,23 +5,20 @@ group's predictive weights, and eighteen new rotations on which every arm sees t
 from the prior. Where the prior is a mixture or the draws themselves, importance sampling replaces chains.
 """
 
+from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks, priors
+
 import functools
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import optax  # noqa: E402
-import store  # noqa: E402
-from blackjax.diagnostics import psis_weights  # noqa: E402
-from jax.flatten_util import ravel_pytree  # noqa: E402
-from tensorflow_probability.substrates.jax import bijectors as tfb  # noqa: E402
-from tensorflow_probability.substrates.jax import distributions as tfd  # noqa: E402
-
-from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks, priors  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import optax
+import store
+from blackjax.diagnostics import psis_weights
+from jax.flatten_util import ravel_pytree
+from tensorflow_probability.substrates.jax import bijectors as tfb
+from tensorflow_probability.substrates.jax import distributions as tfd
 
 SETTINGS = {
     "seed": 3020,

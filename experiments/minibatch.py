@@ -4,21 +4,18 @@ All fits take the same number of steps, but for the largest full batch. Times ar
 that wrote this result.
 """
 
+from helpers import data, densities, networks, svi
+
+import time
+from functools import partial
+
+import flax.linen as nn
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-import time  # noqa: E402
-from functools import partial  # noqa: E402
-
-import flax.linen as nn  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import store  # noqa: E402
-from numpyro.infer import TraceMeanField_ELBO  # noqa: E402
-from numpyro.infer.autoguide import AutoNormal  # noqa: E402
-
-from helpers import data, densities, networks, svi  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import store
+from numpyro.infer import TraceMeanField_ELBO
+from numpyro.infer.autoguide import AutoNormal
 
 SETTINGS = {
     "seed": 5001,  # the page's, whose keys are used here too

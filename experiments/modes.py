@@ -5,18 +5,15 @@ mode found, what two chains do when the likelihood is raised to a power below on
 against the non-centred form, at the same settings.
 """
 
+from helpers import data, densities, diagnostics, hierarchical, mcmc, networks
+
 from functools import partial
 
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import store  # noqa: E402
-from tensorflow_probability.substrates.jax import distributions as tfd  # noqa: E402
-
-from helpers import data, densities, diagnostics, hierarchical, mcmc, networks  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import store
+from tensorflow_probability.substrates.jax import distributions as tfd
 
 SETTINGS = {
     "seed": 3004,

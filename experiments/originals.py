@@ -6,16 +6,13 @@ stage, from several starts, and in the coordinates of the BlackJAX port, whose g
 deviations are sampled as they are.
 """
 
+from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks, predict
+
+import flax.linen as nn
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-import flax.linen as nn  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import store  # noqa: E402
-
-from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks, predict  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import store
 
 SETTINGS = {
     "seed": 3006,
@@ -58,7 +55,7 @@ def percent_right(p, y):
     return round(100 * float(metrics.accuracy(p, y)), 3)
 
 
-def row(key, name, parameters, posterior, p_train, p_test, tasks, check, **more):
+def row(key, name, parameters, posterior, p_train, p_test, tasks, check, error, **more):
     """One model; probabilities are [chain, draw, task, point]. ``labels``: one sampled label a draw, averaged."""
     right = (np.asarray(p_test.mean(axis=(0, 1))) > 0.5) == (np.asarray(tasks.y_test) == 1)
     labels = jax.random.bernoulli(key, p_test).mean(axis=1)
@@ -73,8 +70,8 @@ def row(key, name, parameters, posterior, p_train, p_test, tasks, check, **more)
         "labels_by_chain": [percent_right(p, tasks.y_test) for p in labels],
         "wrong_points": np.flatnonzero(~right).tolist(),
         "divergences_by_chain": np.asarray(posterior.stats.diverging.sum(axis=-1)).reshape(-1).tolist(),
-        "rhat_predictions": check.rhat_predictions,
-        "rhat_log_density": check.rhat_log_density,
+        "test_nll_error": error,
+        "check": store.diagnosed(check),
         "more": more,
     }
     print(name, parameters, {k: kept[k] for k in ("train", "test", "test_nll", "test_by_chain", "labels_by_chain")})
@@ -110,9 +107,11 @@ def flat(key, name, network, tasks):
         jax.lax.map(lambda pair: predict.probabilities(network.apply, *pair), (posterior.draws, x))
         for x in (tasks.x_train, tasks.x_test)
     )
-    check = diagnostics.check(posterior, p_test[..., ::2])
+    check = diagnostics.check(posterior, p_test[..., ::10])
+    errors = [diagnostics.nll_error(*one) for one in zip(np.asarray(p_test), tasks.y_test, strict=True)]
+    error = float(np.sqrt(np.mean(np.square(errors)) / len(errors)))  # of independent tasks
     p_train, p_test = (jnp.moveaxis(p, 0, 2) for p in (p_train, p_test))
-    return row(key_labels, name, size(shapes), posterior, p_train, p_test, tasks, check)
+    return row(key_labels, name, size(shapes), posterior, p_train, p_test, tasks, check, error)
 
 
 def probabilities(network, draws, x):
@@ -129,7 +128,8 @@ def shared(key, name, network, shapes, posterior, tasks):
     sd = {layer: np.exp(np.median(a, axis=1)).round(4).tolist() for layer, a in draws["log_sd"].items()}
     of_sd = diagnostics.summarize(draws["log_sd"])
     more = {"sd_by_chain": sd, "rhat_log_sd": np.asarray(of_sd.rhat).tolist(), **correlations(draws)}
-    return row(key, name, size(shapes), posterior, p_train, p_test, tasks, check, **more)
+    error = diagnostics.nll_error(p_test, tasks.y_test)
+    return row(key, name, size(shapes), posterior, p_train, p_test, tasks, check, error, **more)
 
 
 def correlations(draws):

@@ -4,16 +4,13 @@ At every setting 20 redrawn data sets; separate networks under N(0, 1), separate
 the scales that cross-validation chooses most often (``attribution.py``), and the hierarchical network.
 """
 
+from helpers import hierarchical
+
+import fits
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-import fits  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import store  # noqa: E402
-
-from helpers import hierarchical  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import store
 
 SETTINGS = {
     "seed": 3002,

@@ -6,14 +6,11 @@ deviation moves as slowly. Eight chains each start from N(0, 1) and a tempered s
 this power leaves outside the mode are counted and not continued.
 """
 
+from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks
+
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-import numpy as np  # noqa: E402
-import store  # noqa: E402
-
-from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks  # noqa: E402
+import numpy as np
+import store
 
 LAYERS = ("Dense_0", "Dense_1", "Dense_2")
 SETTINGS = {
@@ -27,7 +24,6 @@ SETTINGS = {
     "num_samples": 6000,
     "target_acceptance": 0.9,
     "max_tree_depth": 7,
-    "test_points": 1000,
 }
 NETWORK = networks.MLP()
 LOG_DENSITY, LOGITS = hierarchical.log_density(NETWORK), hierarchical.logits(NETWORK)
@@ -79,15 +75,18 @@ def row(name, posterior, reached, source, tasks):
     left_out = diagnostics.leave_one_out(log_likelihood)
     flat = np.asarray(log_likelihood, dtype=np.float64).reshape(-1, log_likelihood.shape[-1])
     full = np.log(np.exp(flat).mean(axis=0))
-    check = diagnostics.check(posterior, p_source.reshape(*p_source.shape[:2], -1)[..., ::3])
+    predictions = np.asarray(p_source).reshape(*p_source.shape[:2], -1)[..., ::9]
+    check = diagnostics.check(posterior, predictions, log_sd=posterior.draws["log_sd"])
     log_sd = diagnostics.summarize(posterior.draws["log_sd"])
     kept = {
         "name": name,
         "reached_of_started": [reached, SETTINGS["num_started"]],
-        "check": check._asdict(),
+        "check": store.diagnosed(check),
         "rhat_log_sd": np.asarray(log_sd.rhat).tolist(),
         "ess_log_sd": np.minimum(log_sd.ess_bulk, log_sd.ess_tail).tolist(),
         "sd_by_chain": {k: np.exp(np.median(v, axis=1)).tolist() for k, v in posterior.draws["log_sd"].items()},
+        "nll_error": diagnostics.nll_error(p_test, tasks.y_test),
+        "p_source_error": diagnostics.standard_error(p_source).round(6).tolist(),
         "scores": metrics.scores(p_test.mean(axis=(0, 1)), tasks.y_test),
         "task_nll": by_task(p_test.mean(axis=(0, 1))),
         "task_nll_by_chain": [by_task(p) for p in p_test.mean(axis=1)],
@@ -99,14 +98,14 @@ def row(name, posterior, reached, source, tasks):
         "bad_pareto_k": int((left_out.pareto_k > 0.7).sum()),
     }
     print(name, diagnostics.describe(check), flush=True)
-    print({k: v for k, v in kept.items() if k not in ("p_source", "task_nll", "task_nll_by_chain")}, flush=True)
+    long = ("p_source", "p_source_error", "task_nll", "task_nll_by_chain")
+    print({k: v for k, v in kept.items() if k not in long}, flush=True)
     return kept
 
 
 def main():
     source = data.source_moons()
-    key_test = jax.random.split(jax.random.key(313), 12)[0]  # the fresh points of the page hierarchical-bnn
-    tasks = data.redraw_test(key_test, source, SETTINGS["test_points"])
+    tasks = data.fresh_moons()
     keys = jax.random.split(jax.random.key(SETTINGS["seed"]), len(SETTINGS["models"]))
     rows = []
     for key, (name, num_special) in zip(keys, SETTINGS["models"].items(), strict=True):

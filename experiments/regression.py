@@ -1,30 +1,27 @@
 """One network on a wave: nine priors and sizes, each on redrawn training sets, and their evidence.
 
-For every variant: two chains on each of the redrawn training sets, scored on fresh points inside and
+For every variant: four chains on each of the redrawn training sets, scored on fresh points inside and
 outside of the data; on the first training set, four chains at each power of the likelihood, which give
 the log evidence, and the bands of the posterior; and Laplace's method at the best mode that was found.
 """
 
+from helpers import data, densities, diagnostics, evidence, mcmc, metrics, networks
+
 from functools import partial
 
+import flax.linen as nn
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-import flax.linen as nn  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import store  # noqa: E402
-from jax.flatten_util import ravel_pytree  # noqa: E402
-from scipy import optimize, special  # noqa: E402
-from tensorflow_probability.substrates.jax import distributions as tfd  # noqa: E402
-
-from helpers import data, densities, diagnostics, evidence, mcmc, metrics, networks  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import store
+from jax.flatten_util import ravel_pytree
+from scipy import optimize, special, stats
+from tensorflow_probability.substrates.jax import distributions as tfd
 
 SETTINGS = {
     "seed": 5002,
     "num_redraws": 16,
-    "redraw_chains": 2,
+    "redraw_chains": 4,
     "evidence_chains": 4,
     "num_warmup": 300,
     "num_samples": 400,
@@ -86,7 +83,7 @@ def main():
     rows = []
     for key, (name, options) in zip(keys, SETTINGS["variants"].items(), strict=True):
         rows.append({"name": name, **variant(key, key_starts, waves, options)})
-        short = ("nll", "coverage", "rhat_predictions", "log_evidence", "laplace", "log_copies")
+        short = ("nll", "coverage", "rhat", "rhat_bound", "log_evidence", "laplace", "log_copies")
         print(name, {k: np.round(np.mean(np.atleast_1d(rows[-1][k]), axis=0), 3).tolist() for k in short}, flush=True)
     store.write(__file__, SETTINGS, rows)
 
@@ -128,8 +125,9 @@ def variant(key, key_starts, waves, options):
         "log_copies": evidence.log_copies(hidden, odd),
         "band": np.quantile(f, [0.025, 0.5, 0.975], axis=(0, 1)).tolist(),
         "mean": f.mean(axis=(0, 1)).tolist(),
+        "mean_error": diagnostics.standard_error(f).tolist(),
         "sd": f.std(axis=(0, 1)).tolist(),
-        **{f"first_{k}": v for k, v in diagnostics.check(at_last, f[..., ::5])._asdict().items()},
+        "first_check": store.diagnosed(diagnostics.check(at_last, f[..., ::5])),
     }
 
 
@@ -143,11 +141,14 @@ def scores(posterior, waves, curves):
         f = np.asarray(curves(one.draws, x.reshape(-1, 1))).reshape(*one.stats.log_density.shape, *x.shape[:2])
         noise = np.exp(np.asarray(one.draws["log_noise"], np.float64))
         check = diagnostics.check(one, f.reshape(*noise.shape, -1)[..., ::25])
+        nearest = np.argmax(check.rhat - check.rhat_bound)
         best = np.unravel_index(np.argmax(one.stats.log_density), noise.shape)
-        row = {"nll": [], "crps": [], "coverage": [], "loss": [], "loss_of_one": []}
+        row = {"nll": [], "nll_error": [], "crps": [], "coverage": [], "loss": [], "loss_of_one": []}
         for region in range(x.shape[0]):
             mean, y = f[..., region, :], np.asarray(waves.y_test[t, region])
             row["nll"].append(metrics.mixture_nll(mean, noise, y))
+            densities_at = stats.norm.pdf(y, mean, noise[..., None])
+            row["nll_error"].append(diagnostics.nll_error(densities_at, np.ones_like(y)))
             cdf = metrics.mixture_cdf(mean, noise, y)
             row["coverage"].append([metrics.coverage(cdf, level) for level in SETTINGS["levels"]])
             draws = mean + noise[..., None] * random.normal(size=mean.shape)
@@ -156,7 +157,8 @@ def scores(posterior, waves, curves):
             row["loss"].append(pinball(np.quantile(draws, level, axis=(0, 1)), y, level))
             row["loss_of_one"].append(pinball(mean[best] + special.ndtri(level) * noise[best], y, level))
         row |= {"noise": float(noise.mean()), "divergences": check.divergences}
-        row |= {"rhat_predictions": check.rhat_predictions, "rhat_log_density": check.rhat_log_density}
+        row |= {"rhat": float(check.rhat[nearest]), "rhat_bound": float(check.rhat_bound[nearest])}
+        row |= {"ess": float(check.ess.min())}
         found.append(row)
     return {name: [row[name] for row in found] for name in found[0]}
 

@@ -4,20 +4,17 @@ One network whose inputs are turned by a latent angle per task; a Gaussian proce
 per task; one network fine-tuned through the tasks in turn, where forgetting is measured on the first.
 """
 
+from helpers import data, densities
+
+import fits
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-import fits  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import optax  # noqa: E402
-import store  # noqa: E402
-from sklearn.gaussian_process import GaussianProcessClassifier  # noqa: E402
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel  # noqa: E402
-from tensorflow_probability.substrates.jax import distributions as tfd  # noqa: E402
-
-from helpers import data, densities  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import optax
+import store
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from tensorflow_probability.substrates.jax import distributions as tfd
 
 SETTINGS = {
     "seed": 3003,

@@ -4,19 +4,16 @@ Times are of one step in a compiled loop: two lengths are timed and subtracted. 
 the data in chunks, so that its memory does not grow. Errors are distances from a long NUTS run.
 """
 
+from helpers import data, densities, diagnostics, mcmc, metrics, networks, predict, sgfs, sgmcmc
+
+import time
+
+import blackjax
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-import time  # noqa: E402
-
-import blackjax  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import store  # noqa: E402
-from blackjax.sgmcmc import gradients  # noqa: E402
-
-from helpers import data, densities, diagnostics, mcmc, metrics, networks, predict, sgfs, sgmcmc  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import store
+from blackjax.sgmcmc import gradients
 
 SETTINGS = {
     "seed": 7002,

@@ -4,22 +4,19 @@ The temperature is fitted on training points that its network has not seen. The 
 the guide of the first redraw, which is stored.
 """
 
+from helpers import data, densities, metrics, networks, svi
+
+from functools import partial
+
+import flax.linen as nn
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-from functools import partial  # noqa: E402
-
-import flax.linen as nn  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import optax  # noqa: E402
-import store  # noqa: E402
-from jax.flatten_util import ravel_pytree  # noqa: E402
-from numpyro.infer import TraceMeanField_ELBO  # noqa: E402
-from numpyro.infer.autoguide import AutoNormal  # noqa: E402
-
-from helpers import data, densities, metrics, networks, svi  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import optax
+import store
+from jax.flatten_util import ravel_pytree
+from numpyro.infer import TraceMeanField_ELBO
+from numpyro.infer.autoguide import AutoNormal
 
 SETTINGS = {
     "seed": 5001,  # the page's, whose keys are used here too

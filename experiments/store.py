@@ -20,6 +20,15 @@ def digest(script: Path) -> str:
     return hashlib.sha256(b"".join([code, *parts])).hexdigest()
 
 
+def diagnosed(check) -> dict:
+    """Return a check of ``helpers.diagnostics`` as a row keeps it: by kind of quantity, then of the run."""
+    by_kind = {
+        name: dict(zip(check.kinds, getattr(check, name).tolist(), strict=True))
+        for name in ("rhat", "rhat_bound", "ess")
+    }
+    return by_kind | {name: getattr(check, name) for name in ("divergences", "bfmi", "integration_steps")}
+
+
 def write(script: str, settings: dict, rows: list[dict]) -> None:
     """Store the rows of ``experiments/NAME.py`` as ``book/results/NAME.json``."""
     script = Path(script).resolve()

@@ -4,24 +4,20 @@ Scored on the test points of the page hierarchical-bnn, beside NUTS on the flat 
 posterior by NUTS is a result of its own (posteriors.json).
 """
 
+from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks, predict, svi
+
+import time
+from functools import partial
+
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-import time  # noqa: E402
-from functools import partial  # noqa: E402
-
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import store  # noqa: E402
-from numpyro.infer import Trace_ELBO  # noqa: E402
-from numpyro.infer.autoguide import AutoMultivariateNormal, AutoNormal  # noqa: E402
-
-from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks, predict, svi  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import store
+from numpyro.infer import Trace_ELBO
+from numpyro.infer.autoguide import AutoMultivariateNormal, AutoNormal
 
 SETTINGS = {
     "seed": 5001,  # the page's, whose keys are used here too
-    "test_points": 1000,
     "num_starts": 3,
     "flat_steps": 5000,
     "group_steps": 10000,
@@ -75,8 +71,8 @@ def fit_group(key, name, labelled, x):
 
 def main():
     source = data.source_moons()
-    key_test = jax.random.split(jax.random.key(313), 12)[0]  # the fresh points of the page hierarchical-bnn
-    tasks = data.redraw_test(key_test, source, SETTINGS["test_points"])
+    tasks = data.fresh_moons()
+    num_fresh = tasks.y_test.shape[1]
     key_flat, key_group, key_start, key_nuts = jax.random.split(jax.random.key(SETTINGS["seed"]), 20)[16:]
     observed = densities.observe(tasks.x_train, tasks.y_train, [1.0, 1.0, 1.0])
     labelled = hierarchical.labelled(tasks.x_train, tasks.y_train)
@@ -84,14 +80,14 @@ def main():
     rows = []
 
     def row(model, guide, start, p, seconds, losses=None, sd=None, check=None):
-        near = p[:, : SETTINGS["test_points"]]
+        near = p[:, :num_fresh]
         kept = {
             "model": model,
             "guide": guide,
             "start": start,
             "scores": metrics.scores(jnp.asarray(near), tasks.y_test),
             "task_nll": [float(metrics.negative_log_likelihood(*t)) for t in zip(near, tasks.y_test, strict=True)],
-            "p_source": np.asarray(p[:, SETTINGS["test_points"] :]).round(4).tolist(),
+            "p_source": np.asarray(p[:, num_fresh:]).round(4).tolist(),
             "losses": [] if losses is None else np.asarray(losses).reshape(100, -1).mean(axis=1).tolist(),
             "sd": {} if sd is None else {name: float(value) for name, value in sd.items()},
             "check": {} if check is None else check,
@@ -107,8 +103,8 @@ def main():
     posterior = mcmc.sample(key_nuts, densities.flat_log_density(NETWORK), starts, data=observed, **sizes)
     seconds = time.perf_counter() - began
     p = jax.lax.map(lambda pair: predict.probabilities(NETWORK.apply, *pair), (posterior.draws, x))
-    check = diagnostics.check(posterior, p[..., ::50])
-    row("flat", "NUTS", 0, p.mean(axis=(1, 2)), seconds, check=check._asdict())
+    check = diagnostics.check(posterior, p[..., ::200])
+    row("flat", "NUTS", 0, p.mean(axis=(1, 2)), seconds, check=store.diagnosed(check))
     for number, name in enumerate(("mean-field", "full-rank")):
         for start in range(SETTINGS["num_starts"]):
             keys = jax.random.split(jax.random.fold_in(key_flat, 10 * number + start), 18)

@@ -1,19 +1,16 @@
 """The two tips and the restarts: initial scale and particles of the mean-field guide, on one wave, many starts."""
 
+from helpers import data, densities, metrics, networks, svi
+
+from functools import partial
+
+import arviz
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-from functools import partial  # noqa: E402
-
-import arviz  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import store  # noqa: E402
-from numpyro.infer import TraceMeanField_ELBO  # noqa: E402
-from numpyro.infer.autoguide import AutoNormal  # noqa: E402
-
-from helpers import data, densities, metrics, networks, svi  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import store
+from numpyro.infer import TraceMeanField_ELBO
+from numpyro.infer.autoguide import AutoNormal
 
 SETTINGS = {
     "seed": 5001,  # the wave is the first one of guides.py

@@ -5,21 +5,18 @@ its draws. Ranked are only quantities that all copies of a network share: the cu
 NUTS sees the same measurements.
 """
 
+from helpers import densities, mcmc, networks, svi, verify
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
 import jax
-
-jax.config.update("jax_num_cpu_devices", 2)
-
-from concurrent.futures import ThreadPoolExecutor  # noqa: E402
-from functools import partial  # noqa: E402
-
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-import store  # noqa: E402
-from numpyro.infer import Trace_ELBO  # noqa: E402
-from numpyro.infer.autoguide import AutoMultivariateNormal, AutoNormal  # noqa: E402
-from tensorflow_probability.substrates.jax import distributions as tfd  # noqa: E402
-
-from helpers import densities, mcmc, networks, svi, verify  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+import store
+from numpyro.infer import Trace_ELBO
+from numpyro.infer.autoguide import AutoMultivariateNormal, AutoNormal
+from tensorflow_probability.substrates.jax import distributions as tfd
 
 SETTINGS = {
     "seed": 5001,  # the page's, whose keys are used here too

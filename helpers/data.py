@@ -112,6 +112,11 @@ def source_moons() -> Tasks:
     return Tasks(x[:, :50], y[:, :50], x[:, 50:], y[:, 50:], angles, location, scale)
 
 
+def fresh_moons() -> Tasks:
+    """Return the sources' tasks with 1000 fresh test points each, the same at every call: the book scores on these."""
+    return redraw_test(jax.random.key(313), source_moons(), 1000)
+
+
 def fisher_source_moons(key: Key[Array, ""]) -> Tasks:
     """Rebuild the points of the PyMC3 notebook on SGFS, as one task: 1000 moons of seed 0, noise 0.2, half to train.
 

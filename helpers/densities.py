@@ -5,6 +5,8 @@ A log density is a function of one position (a pytree) and one task's data, so t
 with the Jacobian of that transform in the density.
 """
 
+from helpers import networks
+
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,8 +21,6 @@ from jaxtyping import Array, Float, Int
 from numpyro.contrib.module import random_flax_module
 from tensorflow_probability.substrates.jax import bijectors as tfb
 from tensorflow_probability.substrates.jax import distributions as tfd
-
-from helpers import networks
 
 POSITIVE = tfb.Exp()
 

@@ -1,9 +1,11 @@
-"""Has the sampler converged? R-hat, effective sample sizes, divergences, energy.
+"""Has the sampler converged, and how far from the truth may an average of its draws be?
 
-R-hat and effective sample sizes are BlackJAX's rank-normalised ones (Vehtari et al. 2021).
+R-hat and effective sample sizes are ArviZ's rank-normalised ones (Vehtari et al. 2021).
 Weights need not agree between chains, since a network has many copies of the same function;
 its predictions and its log density must.
 """
+
+from helpers.mcmc import Posterior
 
 import warnings
 from typing import Any, NamedTuple
@@ -14,16 +16,24 @@ import numpy as np
 from blackjax import diagnostics as blackjax_diagnostics
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
+from scipy import stats
 
-from helpers.mcmc import Posterior
+with warnings.catch_warnings():
+    # ArviZ announces its version 1 once a day, by the clock; no other warning is hidden.
+    warnings.filterwarnings("ignore", message="\nArviZ is undergoing a major refactor", category=FutureWarning)
+    import arviz
+
+CHANCE = 1e-5  # that a right run breaks one of the book's statistical claims
+LEAST_ESS = 400.0  # effective draws of chains taken one at a time, below which an R-hat says too little
 
 
 class Summary(NamedTuple):
     """Diagnostics of each scalar quantity."""
 
-    rhat: Float[Array, " quantity"]
-    ess_bulk: Float[Array, " quantity"]
-    ess_tail: Float[Array, " quantity"]
+    rhat: Float[np.ndarray, " quantity"]  # the larger of those of location and of spread
+    ess_bulk: Float[np.ndarray, " quantity"]  # of all chains together
+    ess_tail: Float[np.ndarray, " quantity"]
+    ess_alone: Float[np.ndarray, " quantity"]  # of chains taken one at a time, summed: location's or spread's
 
 
 class LeaveOneOut(NamedTuple):
@@ -34,12 +44,12 @@ class LeaveOneOut(NamedTuple):
 
 
 class Check(NamedTuple):
-    """Diagnostics of one sampling run: the worst task, where there are several."""
+    """Diagnostics of one sampling run; of each kind of quantity, the one nearest to its bound or beyond."""
 
-    rhat_predictions: float  # 99th percentile over the predictions
-    rhat_log_density: float
-    ess_predictions: float  # 5th percentile of the smaller of bulk and tail
-    ess_log_density: float  # the smaller of bulk and tail
+    kinds: tuple[str, ...]  # "predictions", "log density", and what else was asked for
+    rhat: Float[np.ndarray, " kind"]
+    rhat_bound: Float[np.ndarray, " kind"]  # what chance explains at that quantity's effective sample size
+    ess: Float[np.ndarray, " kind"]  # least of the kind, chains taken one at a time
     divergences: int  # number of draws
     bfmi: float  # energy's Bayesian fraction of missing information (Betancourt 2016)
     integration_steps: float  # mean per draw
@@ -49,27 +59,99 @@ def summarize(values: Any) -> Summary:
     """Diagnose every scalar of a pytree of draws, leading axes [chain, draw], in the order of its leaves.
 
     Raises:
-        ValueError: fewer than 2 chains or 4 draws, or values that are not finite.
+        ValueError: fewer than 2 chains or 8 draws, or values that are not finite.
     """
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(values)]
+    leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(values)]
     for leaf in leaves:
-        if leaf.ndim < 2 or leaf.shape[0] < 2 or leaf.shape[1] < 4:
-            raise ValueError(f"values: given shape {leaf.shape}, expected [chain, draw, ...], 2 chains and 4 draws")
+        if leaf.ndim < 2 or leaf.shape[0] < 2 or leaf.shape[1] < 8:
+            raise ValueError(f"values: given shape {leaf.shape}, expected [chain, draw, ...], 2 chains and 8 draws")
         if not np.isfinite(leaf).all():
             raise ValueError("values: given some that are not finite, expected none")
-    flat = np.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in leaves], axis=2)
-    # In blocks of one width, so that runs of one length compile once, whatever is summarized.
-    size = flat.shape[2]
-    flat = np.pad(flat, [(0, 0), (0, 0), (0, -size % 16)], mode="edge")
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):  # BlackJAX mixes both
-        blocks = [_summarize(block) for block in np.split(flat, flat.shape[2] // 16, axis=2)]
-    return Summary(*(np.concatenate(parts)[:size] for parts in zip(*blocks, strict=True)))
+    columns = [column for leaf in leaves for column in np.moveaxis(leaf.reshape(*leaf.shape[:2], -1), 2, 0)]
+    with np.errstate(invalid="ignore"):  # what never moves has no R-hat: NaN
+        return Summary(*np.array([_summarize(column) for column in columns]).T)
 
 
-@jax.jit
-def _summarize(flat):
-    parts = (blackjax_diagnostics.rhat, blackjax_diagnostics.ess_bulk, blackjax_diagnostics.ess_tail)
-    return Summary(*(part(flat).reshape(-1) for part in parts))
+def _summarize(draws):
+    """R-hat, bulk and tail ESS, and ESS of single chains, of one quantity [chain, draw]."""
+
+    def alone(values):
+        return sum(arviz.ess(chain[None]) for chain in values)
+
+    spread = np.abs(draws - np.median(draws))
+    return (
+        arviz.rhat(draws),
+        arviz.ess(draws),
+        arviz.ess(draws, method="tail"),
+        min(alone(draws), alone(spread)),
+    )
+
+
+def rhat_bound(
+    ess_alone: Float[np.ndarray, "*quantity"],
+    num_quantities: int,
+    num_draws: int,
+    num_chains: int = 4,
+    chance: float = CHANCE,
+) -> Float[np.ndarray, "*quantity"]:
+    """Return the largest R-hat that chance explains in chains that have converged.
+
+    R-hat halves M chains of N draws and compares the means of the halves. Of chains with one common distribution each mean
+    has the variance 2 M / ESS, in units of that of a draw, so that
+
+        R-hat^2 = 1 - 2 / N + (2 M / ESS) F,    F ~ Fisher's F with 2 M - 1 and ESS / 5 degrees of freedom,
+
+    where ESS / 5 stands for the error of the estimated ESS and was found by simulation. ArviZ's R-hat is the larger
+    of two, of location and of spread, so each has half of ``chance``. ``tests/test_diagnostics.py`` has the
+    simulated table.
+
+    Args:
+        ess_alone: effective sample size of the chains taken one at a time, summed. That of all chains together
+            will not do: it falls as chains disagree, and a bound from it rejects nothing.
+        num_quantities: how many are looked at; they share ``chance``.
+        num_draws: of each chain.
+
+    Raises:
+        ValueError: no quantity, fewer than 8 draws or 2 chains, a chance that is no probability.
+
+    Example:
+        >>> rhat_bound(np.array([400.0, 2000.0]), num_quantities=1, num_draws=1000).round(3)
+        array([1.062, 1.01 ])
+    """
+    if num_quantities < 1 or num_draws < 8 or num_chains < 2 or not 0 < chance < 1:
+        raise ValueError(
+            f"num_quantities, num_draws, num_chains, chance: given {num_quantities}, {num_draws}, {num_chains}, "
+            f"{chance}, expected at least 1, 8 and 2, and a number between 0 and 1"
+        )
+    means, ess = 2 * num_chains, np.asarray(ess_alone, np.float64)
+    excess = means / ess * stats.f.isf(chance / (2 * num_quantities), means - 1, ess / 5)
+    return np.sqrt(1 - 2 / num_draws + excess)
+
+
+def standard_error(values: Float[np.ndarray, "chain draw *quantity"]) -> Float[np.ndarray, "*quantity"]:
+    """Return the Monte Carlo standard error of the mean of all draws: their sd over the root of their ESS.
+
+    The ESS is that of all chains together, so that chains that disagree make the error larger. With an ESS of
+    200 or more a mean is off by more than 5 of these with probability 1e-5 at most (``tests/test_diagnostics.py``).
+    """
+    values = np.asarray(values, np.float64)
+    flat = np.moveaxis(values.reshape(*values.shape[:2], -1), 2, 0)
+    return np.array([arviz.mcse(column) for column in flat]).reshape(values.shape[2:])
+
+
+def nll_error(p: Float[np.ndarray, "chain draw *point"], y: Float[np.ndarray, "*point"]) -> float:
+    """Return the Monte Carlo standard error of the NLL of the average prediction, in nats.
+
+    Where the average moves from q to q + d, the NLL moves by -mean(d / q), q the probability of the label, to
+    first order: so the error is that of the mean over draws of mean(q_draw / q), mean over points.
+
+    Args:
+        p: probability of class 1 under each draw; or of what happened, if ``y`` is 1 throughout.
+    """
+    p = np.asarray(p, np.float64)
+    q = np.where(np.asarray(y) == 1, p, 1 - p)
+    ratio = (q / q.mean(axis=(0, 1))).reshape(*q.shape[:2], -1).mean(axis=2)
+    return float(standard_error(ratio))
 
 
 def leave_one_out(log_likelihood: Float[Array, "chain draw point"]) -> LeaveOneOut:
@@ -101,21 +183,33 @@ def energy_bfmi(energy: Float[Array, "*chain draw"]) -> Float[Array, "*chain"]:
     return (jnp.diff(energy, axis=-1) ** 2).mean(axis=-1) / energy.var(axis=-1)
 
 
-def check(posterior: Posterior, p: Float[Array, "*task chain draw point"]) -> Check:
-    """Diagnose a run by its predictions and its log density; with tasks, report the worst task."""
+def check(posterior: Posterior, predictions: Any, **others: Any) -> Check:
+    """Diagnose a run by its predictions, its log density and whatever else is named; of several tasks, the worst.
+
+    Args:
+        predictions: pytree, leading axes [chain, draw]; with tasks, [task, chain, draw]. May be thinned.
+        others: pytrees like it, ``log_sd=posterior.draws["log_sd"]``.
+
+    Example:
+        >>> found = check(posterior, predictions)
+        >>> assert (found.rhat <= found.rhat_bound).all() and found.ess.min() >= LEAST_ESS
+    """
     log_density = posterior.stats.log_density
-    tasks = zip(p, log_density, strict=True) if p.ndim == 4 else [(p, log_density)]
-    runs = [(summarize(p_task), summarize(density)) for p_task, density in tasks]  # p may be thinned
-
-    def ess(run):
-        return np.minimum(run.ess_bulk, run.ess_tail)
-
+    groups = {"predictions": predictions, "log density": log_density}
+    groups |= {name.replace("_", " "): values for name, values in others.items()}
+    if log_density.ndim == 3:  # a task's quantities are quantities of their own: [chain, draw, task, ...]
+        for name, values in groups.items():
+            groups[name] = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), 0, 2), values)
+    runs = {name: summarize(values) for name, values in groups.items()}
+    total, (num_chains, num_draws) = sum(run.rhat.size for run in runs.values()), log_density.shape[-2:]
+    bounds = {name: rhat_bound(run.ess_alone, total, num_draws, num_chains) for name, run in runs.items()}
+    # np.argmax and np.min keep a NaN, the R-hat of what never moves; Python's may pass over it.
+    nearest = {name: np.argmax(run.rhat - bounds[name]) for name, run in runs.items()}
     return Check(
-        # np.max and np.min keep a NaN, the R-hat of what never moves; Python's may pass over it.
-        rhat_predictions=float(np.max([np.quantile(run.rhat, 0.99) for run, _ in runs])),
-        rhat_log_density=float(np.max([run.rhat[0] for _, run in runs])),
-        ess_predictions=float(np.min([np.quantile(ess(run), 0.05) for run, _ in runs])),
-        ess_log_density=float(np.min([ess(run)[0] for _, run in runs])),
+        kinds=tuple(runs),
+        rhat=np.array([run.rhat[nearest[name]] for name, run in runs.items()]),
+        rhat_bound=np.array([bounds[name][nearest[name]] for name in runs]),
+        ess=np.array([np.min(run.ess_alone) for run in runs.values()]),
         divergences=int(posterior.stats.diverging.sum()),
         bfmi=float(energy_bfmi(posterior.stats.energy).min()),
         integration_steps=float(posterior.stats.integration_steps.mean()),
@@ -124,20 +218,15 @@ def check(posterior: Posterior, p: Float[Array, "*task chain draw point"]) -> Ch
 
 def describe(result: Check) -> str:
     """Return a check in one line."""
-    return (
-        f"R-hat: predictions (p99) {result.rhat_predictions:.3f}, log density {result.rhat_log_density:.3f}; "
-        f"ESS: predictions (p5) {result.ess_predictions:.0f}, log density {result.ess_log_density:.0f}; "
-        f"divergences: {result.divergences}; BFMI: {result.bfmi:.2f}; steps a draw: {result.integration_steps:.0f}"
+    parts = zip(result.kinds, result.rhat, result.rhat_bound, result.ess, strict=True)
+    quantities = [f"{kind}: R-hat {rhat:.3f} (bound {bound:.3f}), ESS {ess:.0f}" for kind, rhat, bound, ess in parts]
+    return "; ".join(quantities) + (
+        f"; divergences: {result.divergences}; BFMI: {result.bfmi:.2f}; steps a draw: {result.integration_steps:.0f}"
     )
 
 
 def to_arviz(posterior: Posterior):
     """Return a posterior of one task, leading axes [chain, draw], as ArviZ InferenceData."""
-    with warnings.catch_warnings():
-        # ArviZ announces its version 1 once a day, by the clock; no other warning is hidden.
-        warnings.filterwarnings("ignore", message="\nArviZ is undergoing a major refactor", category=FutureWarning)
-        import arviz
-
     names = {"log_density": "lp", "acceptance": "acceptance_rate", "integration_steps": "n_steps"}
     stats = {names.get(name, name): np.asarray(value) for name, value in posterior.stats._asdict().items()}
     paths = jax.tree_util.tree_flatten_with_path(posterior.draws)[0]

@@ -7,6 +7,9 @@ network's layers. A layer that is not in ``mean`` has mean 0; one that is not in
 same network layer for all tasks.
 """
 
+from helpers import networks
+from helpers.densities import POSITIVE, bernoulli_log_likelihood, observe
+
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -18,9 +21,6 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int
 from tensorflow_probability.substrates.jax import distributions as tfd
-
-from helpers import networks
-from helpers.densities import POSITIVE, bernoulli_log_likelihood, observe
 
 
 class Labelled(NamedTuple):

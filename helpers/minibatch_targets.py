@@ -1,5 +1,7 @@
 """Posteriors known exactly, in the parts that a minibatch sampler asks for: prior, likelihood of one datum, data."""
 
+from helpers.targets import Target, conjugate_regression
+
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,8 +11,6 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy import special
 from tensorflow_probability.substrates.jax import distributions as tfd
-
-from helpers.targets import Target, conjugate_regression
 
 
 class MinibatchTarget(NamedTuple):

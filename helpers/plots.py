@@ -1,5 +1,7 @@
 """Figures: functions that take axes and arrays, and one colour and one marker per meaning."""
 
+from helpers.metrics import Calibration
+
 from collections.abc import Callable
 
 import jax.numpy as jnp
@@ -10,8 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib_inline.backend_inline import set_matplotlib_formats
-
-from helpers.metrics import Calibration
 
 CLASS_0, CLASS_1, CLASS_2 = "#0072B2", "#D55E00", "#C9B800"
 TOTAL, ALEATORIC, EPISTEMIC = "#555555", "#009E73", "#AA4499"

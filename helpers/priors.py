@@ -4,6 +4,8 @@ Weights are a matrix, one network a row, in the order of ``ravel_pytree``. A fit
 TFP distribution of such a row, with ``log_prob`` and ``sample``.
 """
 
+from helpers import copies, hierarchical, mcmc
+
 from functools import partial
 
 import jax
@@ -17,8 +19,6 @@ from scipy.linalg import solve_triangular
 from sklearn.mixture import GaussianMixture
 from tensorflow_probability.substrates.jax import bijectors as tfb
 from tensorflow_probability.substrates.jax import distributions as tfd
-
-from helpers import copies, hierarchical, mcmc
 
 
 def group_predictive(key: Key[Array, ""], draws: dict) -> Float[Array, "chain draw weight"]:

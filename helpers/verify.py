@@ -1,5 +1,7 @@
 """Is a sampler right? Averages against exact values, ranks against uniform ones."""
 
+from helpers.targets import Target
+
 from typing import Any, NamedTuple
 
 import jax
@@ -7,8 +9,6 @@ import numpy as np
 from blackjax import diagnostics as blackjax_diagnostics
 from jaxtyping import Array, Bool, Float, Int
 from scipy import stats
-
-from helpers.targets import Target
 
 
 class Verdict(NamedTuple):

@@ -3,13 +3,13 @@
 Statistical bounds are 4 standard errors of the points drawn.
 """
 
+from helpers import data, metrics
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.special
-
-from helpers import data, metrics
 
 KEY = jax.random.key(0)
 # Expected accuracy and NLL of the exact probabilities, integrated over the plane in double precision.

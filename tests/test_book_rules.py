@@ -114,12 +114,11 @@ def every_cell_runs(page):
     yield from sorted({"skip-execution", "raises-exception"} & set(page.tags))
 
 
-def devices_come_first(page):
-    """The first cell sets the number of devices before an import can initialise JAX's backend."""
-    if page.cells:
-        before, setting, _ = page.cells[0].partition('jax.config.update("jax_num_cpu_devices"')
-        if not setting or re.search(r"^\s*(import|from) (helpers|blackjax|numpyro)", before, flags=re.M):
-            yield "the first cell does not begin by setting jax_num_cpu_devices"
+def helpers_come_first(page):
+    """`helpers` is imported before BlackJAX, whose import starts JAX: after that XLA's flags are ignored."""
+    before = re.split(r"^(?:from|import) helpers\b", page.code, maxsplit=1, flags=re.M)[0]
+    if re.search(r"^\s*(?:from|import) (?:blackjax|jax\.extend)\b|jax\.devices\(", before, flags=re.M):
+        yield "JAX is started before helpers is imported"
 
 
 def header_names_the_kernel(page):
@@ -196,10 +195,7 @@ ALT = "Fifty points in two half moons that overlap."
 def figure(cited="{numref}`fig-a`", alt=ALT, caption="They overlap.", name="fig-a", glued='"a"'):
     """A page of one glued figure."""
     drawn = f"fig, ax = plt.subplots()\nglue({glued}, fig)\nplt.close(fig)"
-    return (
-        cell(DEVICES + "\n" + drawn)
-        + f"\nSee {cited}.\n\n```{{glue:figure}} a\n:name: {name}\n:alt: {alt}\n\n{caption}\n```\n"
-    )
+    return cell(drawn) + f"\nSee {cited}.\n\n```{{glue:figure}} a\n:name: {name}\n:alt: {alt}\n\n{caption}\n```\n"
 
 
 def exercise(label=":label: ex", solution="ex", fold=":class: dropdown"):
@@ -210,10 +206,9 @@ def exercise(label=":label: ex", solution="ex", fold=":class: dropdown"):
     )
 
 
-DEVICES = 'import jax\n\njax.config.update("jax_num_cpu_devices", 2)'
 GOOD = [
-    cell(DEVICES + "\nkey = jax.random.key(1)"),
-    cell(DEVICES + '\nfig, ax = plt.subplots()\nglue("a", fig)\nplt.close(fig)'),
+    cell("key = jax.random.key(1)"),
+    cell('fig, ax = plt.subplots()\nglue("a", fig)\nplt.close(fig)'),
     figure(),
     figure(cited="{numref}`Figure %s <fig-a>`"),
     exercise(),
@@ -236,8 +231,8 @@ BAD = {
     ],
     pictures_speak: ["![moons](a.png)", "```{image} a.png\n```\n", "```{figure} a.png\n:alt: moons\n\nCaption\n```\n"],
     every_cell_runs: [cell("x", ":tags: [skip-execution]\n\n"), cell("x", ":tags: [raises-exception]\n\n")],
-    devices_come_first: [cell("import jax"), cell("from helpers import data\n" + DEVICES)],
-    header_names_the_kernel: [cell(DEVICES).removeprefix(HEADER)],
+    helpers_come_first: [cell("import blackjax\nfrom helpers import data"), cell("from blackjax.base import State")],
+    header_names_the_kernel: [cell("x = 1").removeprefix(HEADER)],
     one_seed: [cell("a = jax.random.key(1)\nb = jax.random.key(2)"), cell("a = jax.random.PRNGKey(1)")],
     exercises_are_solved: [exercise(label=""), exercise(solution="other"), exercise(fold="")],
     no_known_trap: [

@@ -1,13 +1,13 @@
 """Two-moons data: scaled by the training part alone, turned, and repeatable."""
 
+from helpers import data
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
 from sklearn.datasets import make_moons
-
-from helpers import data
 
 KEY = jax.random.key(0)
 rotated_moons = jax.jit(data.rotated_moons, static_argnums=(1, 2, 3, 4))  # one compilation in place of a hundred

@@ -1,5 +1,8 @@
 """The flat network's log density equals formulas and NumPyro's, in value and gradient, and has its symmetries."""
 
+from helpers import densities, mcmc
+from helpers.networks import MLP
+
 from functools import partial
 
 import jax
@@ -8,9 +11,6 @@ import numpy as np
 import pytest
 import scipy.stats
 from numpyro.infer.util import log_density as numpyro_log_density
-
-from helpers import densities, mcmc
-from helpers.networks import MLP
 
 random = np.random.default_rng(0)
 X, Y = random.normal(size=(3, 12, 2)).astype(np.float32), random.integers(0, 2, size=(3, 12)).astype(np.int32)

@@ -1,5 +1,8 @@
 """The hierarchical network's density equals formulas and plain differentiation, for any choice of layers."""
 
+from helpers import densities, hierarchical, mcmc
+from helpers.networks import MLP
+
 from functools import partial
 
 import jax
@@ -9,9 +12,6 @@ import pytest
 import scipy.stats
 from numpyro.infer.util import log_density as numpyro_log_density
 from tensorflow_probability.substrates.jax import distributions as tfd
-
-from helpers import densities, hierarchical, mcmc
-from helpers.networks import MLP
 
 NUM_TASKS = 3
 random = np.random.default_rng(0)

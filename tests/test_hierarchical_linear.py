@@ -1,5 +1,7 @@
 """Hierarchical logistic regression: NumPyro's density and gradient, and a scale that keeps its prior."""
 
+from helpers import densities, mcmc
+
 from functools import partial
 
 import jax
@@ -7,8 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpyro.infer.util import potential_energy
-
-from helpers import densities, mcmc
 
 random = np.random.default_rng(0)
 X, Y = random.normal(size=(3, 12, 2)).astype(np.float32), random.integers(0, 2, size=(3, 12)).astype(np.int32)

@@ -1,5 +1,7 @@
 """What must not matter does not: order of points, tasks and draws, names and signs of hidden units."""
 
+from helpers import densities, hierarchical, metrics, networks, predict
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
-
-from helpers import densities, hierarchical, metrics, networks, predict
 
 settings.register_profile("book", max_examples=25, deadline=None, derandomize=True)
 settings.load_profile("book")

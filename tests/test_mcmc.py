@@ -4,6 +4,8 @@ Another processor's rounding gives other draws, so bounds are 5 Monte Carlo stan
 quantities whose effective sample size is large.
 """
 
+from helpers import mcmc
+
 import os
 import subprocess
 import sys
@@ -14,8 +16,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from blackjax.diagnostics import effective_sample_size
-
-from helpers import mcmc
 
 ROOT = Path(__file__).parents[1]
 SIZES = np.array([1.0, 1000.0, 0.001], np.float32)  # of three tasks

@@ -1,13 +1,13 @@
 """Scores equal scikit-learn's, and the floor of the calibration error is what right probabilities reach."""
 
+from helpers import metrics
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
-
-from helpers import metrics
 
 random = np.random.default_rng(0)
 P = random.uniform(0.03, 0.97, size=(4, 250)).astype(np.float32)  # [task, point]

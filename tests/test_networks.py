@@ -1,14 +1,14 @@
 """The network is the formula it says, whatever the shape of its points, and odd without biases."""
 
+from helpers import mcmc
+from helpers.networks import MLP
+
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
-from helpers import mcmc
-from helpers.networks import MLP
 
 X = jnp.array([[0.5, -1.0], [2.0, 0.3], [-0.2, 0.1]])
 

@@ -1,11 +1,11 @@
 """Predictions are those of every draw, and both splits of uncertainty add up."""
 
+from helpers import predict
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
-from helpers import predict
 
 P = jnp.asarray(np.random.default_rng(0).beta(0.5, 0.7, size=(2, 30, 50)), jnp.float32)  # [chain, draw, point]
 SPLITS = (predict.variance_split, predict.entropy_split)

@@ -1,5 +1,8 @@
 """Learnt priors: copies of a network are the same function, and every fit is the distribution it says it is."""
 
+from helpers import copies, densities, hierarchical, mcmc, priors
+from helpers.networks import MLP
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,9 +12,6 @@ import scipy.stats
 from jax.flatten_util import ravel_pytree
 from tensorflow_probability.substrates.jax import bijectors as tfb
 from tensorflow_probability.substrates.jax import distributions as tfd
-
-from helpers import copies, densities, hierarchical, mcmc, priors
-from helpers.networks import MLP
 
 random = np.random.default_rng(0)
 X = random.normal(size=(3, 12, 2)).astype(np.float32)

@@ -1,5 +1,8 @@
 """The regression density equals formulas, NumPyro's model and, for a linear network, the exact posterior."""
 
+from helpers import data, densities, evidence, mcmc
+from helpers.networks import MLP
+
 from functools import partial
 
 import flax.linen as nn
@@ -12,9 +15,6 @@ import scipy.special
 import scipy.stats
 from numpyro.infer.util import potential_energy
 from tensorflow_probability.substrates.jax import distributions as tfd
-
-from helpers import data, densities, evidence, mcmc
-from helpers.networks import MLP
 
 WAVE = data.wave(jax.random.key(0), 12)
 SCALES = (2.0, 0.5)

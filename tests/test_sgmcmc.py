@@ -1,13 +1,13 @@
 """Minibatch samplers on posteriors known exactly: right ones pass the harness, broken ones do not."""
 
+from helpers import mcmc, minibatch_targets, psgld, sgfs, sgmcmc, verify
+
 import blackjax
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from blackjax.sgmcmc import gradients
-
-from helpers import mcmc, minibatch_targets, psgld, sgfs, sgmcmc, verify
 
 NUM_DATA, BATCH = 500, 50
 KEY = jax.random.key(71)

@@ -1,5 +1,7 @@
 """Guides against closed forms: a linear model with known noise has a normal posterior and a known evidence."""
 
+from helpers import data, densities, networks, svi
+
 from functools import partial
 from types import SimpleNamespace
 
@@ -13,8 +15,6 @@ import pytest
 from numpyro.infer import Trace_ELBO
 from numpyro.infer.autoguide import AutoIAFNormal, AutoLaplaceApproximation, AutoMultivariateNormal, AutoNormal
 from scipy import stats
-
-from helpers import data, densities, networks, svi
 
 NOISE = 0.5
 MEAN_FIELD = partial(AutoNormal, init_scale=0.1)

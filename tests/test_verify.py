@@ -1,12 +1,12 @@
 """The harness itself: right draws pass it, wrong ones do not, and its exact values are exact."""
 
+from helpers import targets, verify
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
-
-from helpers import targets, verify
 
 TARGETS = {target.name: target for target in targets.all_targets()}
 TWO_MODES = TARGETS["two modes"]

@@ -1,0 +1,207 @@
+"""Execute the chapters, each once, side by side, longest first; keep what they gave for the website and the tests.
+
+    python tools/execute.py             the chapters that changed: code, helpers, stored results, lock or flags
+    python tools/execute.py NAME...     these, changed or not
+
+nbmake runs a chapter. The executed notebook is kept in ``_build/executed``, with what it asserted beside it
+(``claims.py``), and handed to the cache from which Jupyter Book takes its outputs. JOBS=1 runs one at a time.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context
+from pathlib import Path
+
+import jupytext
+import nbformat
+from chapters import ROOT, has_code, pages
+from jupyter_cache import get_cache
+from nbmake.nb_run import NotebookRun
+
+EXECUTED = ROOT / "_build/executed"
+CACHE = ROOT / "_build/.jupyter_cache"
+# Where no run is on record: seconds of each chapter on two cores, to begin with the longest.
+SECONDS = {}
+MEMORY = 2.5e9  # bytes a chapter is given room for; the largest takes 1.7e9
+TIMEOUT = 600  # seconds a cell
+
+
+def sources():
+    """The chapters, by name: their notebooks as Jupytext reads them."""
+    return {page.stem: jupytext.read(ROOT / page) for page in pages() if has_code(page)}
+
+
+def inputs(notebook, root=ROOT):
+    """Hash what a chapter's outputs depend on: its code, the results it names, helpers, the lock, Python, flags."""
+    code = [(cell.source, cell.metadata) for cell in notebook.cells if cell.cell_type == "code"]
+    words = set(re.findall(r"\w+", " ".join(source for source, _ in code)))
+    files = [path for path in sorted(root.glob("book/results/*.json")) if path.stem in words]
+    files += [path for path in sorted(root.glob("helpers/*")) if path.is_file()]
+    about = [sys.version_info[:2], os.environ.get("XLA_FLAGS"), json.dumps(code)]
+    digest = hashlib.sha256(repr(about).encode())
+    for path in [*files, root / "requirements.txt"]:
+        digest.update(f"\0{path.relative_to(root)}\0{path.stat().st_size}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def kernel_environment(folder, name, **others):
+    """Set what a chapter's kernel is to find, and take down what it claims; nothing of the reader's IPython."""
+    profile = folder / "ipython/profile_default"
+    profile.mkdir(parents=True, exist_ok=True)
+    settings = 'c.InteractiveShellApp.extensions = ["claims"]\nc.IPKernelApp.log_level = "ERROR"\n'
+    (profile / "ipython_kernel_config.py").write_text(settings)
+    paths = [str(ROOT / "tools"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    claims = folder / f"{name}.jsonl"
+    claims.unlink(missing_ok=True)
+    own = {"BOOK_CLAIMS": str(claims), "IPYTHONDIR": str(folder / "ipython"), "PYTHONPATH": os.pathsep.join(paths)}
+    return own | others
+
+
+def run(path, environment):
+    """Execute a notebook in this process's kernel. Returns it, the error or None, and what it cost."""
+    import resource  # not on Windows, where the tests of this module need not run
+
+    os.environ.update(environment)
+    begun = time.monotonic()
+    try:
+        result = NotebookRun(path, TIMEOUT).execute()
+        notebook, trace = result.nb, result.error and result.error.trace
+    except RuntimeError as error:  # a kernel that died: nbmake passes nbclient's word on
+        notebook, trace = None, f"{type(error).__name__}: {error}"
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    cost = {"seconds": time.monotonic() - begun, "cpu": used.ru_utime + used.ru_stime, "peak": peak}
+    return notebook, trace, cost
+
+
+def workers():
+    """How many chapters fit beside each other: the cores that this process may use, and the memory that is free."""
+    if os.environ.get("JOBS"):
+        return max(1, int(os.environ["JOBS"]))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    free = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    with suppress(OSError):
+        free.append(1024 * int(re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())[1]))
+    with suppress(OSError, ValueError):  # a container's limit; "max" where it has none
+        free.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return max(1, min(cores, int(min(free) / MEMORY)))
+
+
+def side_by_side(tasks, num_workers):
+    """Yield ``run``'s answer for each of ``tasks``, (name, path, environment), as (name, answer), as they end."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["__main__"])
+    with ProcessPoolExecutor(num_workers, context, max_tasks_per_child=1) as pool:
+        ends = {pool.submit(run, path, environment): name for name, path, environment in tasks}
+        for end in as_completed(ends):
+            yield ends[end], end.result()
+
+
+def read_claims(folder, name):
+    """The comparisons that a run of a chapter has written."""
+    path = folder / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@contextmanager
+def opened():
+    """The book's cache, whose database is closed at the end: jupyter-cache leaves it open."""
+    cache = get_cache(CACHE)
+    try:
+        yield cache
+    finally:
+        cache.db.dispose()
+
+
+def keep(name, notebook, record):
+    """Store what a chapter gave: the notebook, its record, and the entry of Jupyter Book's cache."""
+    for cell in notebook.cells:  # nbclient's time stamps are metadata, and so would be part of the cache's key
+        cell.metadata.pop("execution", None)
+    path = EXECUTED / f"{name}.ipynb"
+    nbformat.write(notebook, path)
+    with opened() as cache:
+        data = {"execution_seconds": record["seconds"]}
+        uri = str(ROOT / f"book/{name}.md")
+        cache.cache_notebook_file(str(path), uri=uri, data=data, check_validity=False, overwrite=True)
+    (EXECUTED / f"{name}.json").write_text(json.dumps(record) + "\n")
+
+
+def on_record(name):
+    """What the last run that ended well has left of a chapter, or None."""
+    path = EXECUTED / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() and (EXECUTED / f"{name}.ipynb").exists() else None
+
+
+def explain(name, trace, claims):
+    """Say in a few lines what stopped a chapter: the claim and its two sides, or the end of the trace."""
+    (EXECUTED / f"{name}.txt").write_text(re.sub(r"\x1b\[[\d;]*m", "", trace))
+    lines = [line for line in re.sub(r"\x1b\[[\d;]*m", "", trace).splitlines() if line.strip()]
+    if claims and not claims[-1]["holds"] and "AssertionError" in trace:
+        last = claims[-1]
+        (sign, left, right) = last["sides"][-1]
+        found = (
+            f"    {left:.6g} is not {sign} {right:.6g}"
+            if isinstance(left, float)
+            else f"    {left} is not {sign} {right}"
+        )
+        where = f"{name}, code cell {last['cell']}, line {last['line']}: a claim does not hold"
+        return [where, f"    {last['text']}", found]
+    return [f"{name}: stopped", f"    {lines[-1][:200]}"]
+
+
+ADVICE = """
+A claim with a Monte Carlo error fails by chance in one run of 100 000; the same seed on the same machine fails again.
+Give the chapter another seed, the number in its `jax.random.key(...)`, and run the command again: what has been
+executed is kept. If it fails with a second seed, the book is wrong, or is computed wrongly here: please report the
+lines above, the file _build/executed/NAME.txt and the versions on the page `status`.
+"""
+
+
+def main(names):
+    """Execute what is to be executed; return the exit status."""
+    notebooks = sources()
+    if unknown := set(names) - set(notebooks):
+        sys.exit(f"chapters: given {sorted(unknown)}, expected some of {sorted(notebooks)}")
+    EXECUTED.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(ROOT / "book/results", EXECUTED / "results", dirs_exist_ok=True)
+    wanted = {name: inputs(notebook) for name, notebook in notebooks.items()}
+    last = {name: on_record(name) or {} for name in notebooks}
+    due = names or [name for name in notebooks if last[name].get("inputs") != wanted[name]]
+    due = sorted(due, key=lambda name: -last[name].get("seconds", SECONDS.get(name, 60)))
+    num_workers = min(workers(), max(1, len(due)))
+    same = len(notebooks) - len(due)
+    print(f"{same} chapters are as they were, {len(due)} to execute, {num_workers} at a time", flush=True)
+    tasks = []
+    for name in due:
+        (EXECUTED / f"{name}.json").unlink(missing_ok=True)
+        nbformat.write(notebooks[name], EXECUTED / f"{name}.ipynb")
+        tasks.append((name, EXECUTED / f"{name}.ipynb", kernel_environment(EXECUTED, name)))
+    begun, stopped, total = time.monotonic(), [], 0
+    for done, (name, (notebook, trace, cost)) in enumerate(side_by_side(tasks, num_workers), 1):
+        claims = read_claims(EXECUTED, name)
+        held = sum(claim["holds"] for claim in claims)
+        total += held
+        if trace:
+            stopped += ["", *explain(name, trace, claims)]
+        else:
+            keep(name, notebook, {"inputs": wanted[name], "claims": held, **cost})
+        word = "STOPPED, see below" if trace else f"{held:3d} claims hold"
+        spent = time.monotonic() - begun
+        print(f"{name:26s}{cost['seconds']:6.0f} s  {word}   ({done} of {len(due)}, {spent:.0f} s)", flush=True)
+    if stopped:
+        print(*stopped, ADVICE, sep="\n")
+        return 1
+    if due:
+        print(f"all {len(notebooks)} chapters are executed; {total} claims held in {time.monotonic() - begun:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
