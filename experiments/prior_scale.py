@@ -70,6 +70,7 @@ def score(network, posterior, tasks):
         "test_nll_error": float(np.sqrt(np.mean(np.square(errors)) / len(errors))),  # of independent tasks
         "test_nll_by_task": [float(metrics.negative_log_likelihood(*a)) for a in zip(mean, tasks.y_test, strict=True)],
         "check": store.diagnosed(check),
+        "mixed": bool((check.rhat <= check.rhat_bound).all()),
     }
 
 

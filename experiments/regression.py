@@ -24,7 +24,7 @@ SETTINGS = {
     "redraw_chains": 4,
     "evidence_chains": 4,
     "num_warmup": 300,
-    "num_samples": 400,
+    "num_samples": 600,
     "max_tree_depth": 8,
     "powers": 10,
     "levels": [0.5, 0.9, 0.95],
@@ -110,7 +110,6 @@ def variant(key, key_starts, waves, options):
     repeated = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(powers), *a.shape)), first)
     tempered = run(key_powers, log_density, starts, data=(repeated, powers))
     values = np.asarray(jax.jit(jax.vmap(jax.vmap(jax.vmap(lambda p: log_likelihood(p, first)))))(tempered.draws))
-    by_chain = [evidence.log_evidence(values[:, i], powers) for i in range(values.shape[1])]
 
     curves = jax.jit(jax.vmap(jax.vmap(lambda p, x: network.apply(p["params"], x), (0, None)), (0, None)))
     at_last = take(tempered, -1)
@@ -119,7 +118,7 @@ def variant(key, key_starts, waves, options):
     return {
         **scores(posterior, waves, curves),
         "log_evidence": evidence.log_evidence(values.reshape(len(powers), -1), powers),
-        "log_evidence_by_chain": by_chain,
+        "log_evidence_error": evidence.log_evidence_error(values, powers),
         "laplace": mode,
         "log_density_at_mode": height,
         "log_copies": evidence.log_copies(hidden, odd),

@@ -145,6 +145,7 @@ def main():
     def row(name, step_size, p, p_test, gradients, seconds):
         found = diagnostics.summarize(p[..., ::10])
         ess = np.minimum(found.ess_bulk, found.ess_tail)
+        bound = diagnostics.rhat_bound(found.ess_alone, found.rhat.size, p.shape[1])
         kept = {
             "name": name,
             "step_size": step_size,
@@ -157,6 +158,7 @@ def main():
             "wasserstein": wasserstein(p, p_thin),
             "ess": float(np.quantile(ess, 0.05)),
             "rhat": float(np.quantile(found.rhat, 0.99)),
+            "mixed": bool((found.rhat <= bound).all() and found.ess_alone.min() >= diagnostics.LEAST_ESS),
             **metrics.scores(p_test, y_test),
         }
         rows.append(kept)

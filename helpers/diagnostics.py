@@ -96,8 +96,8 @@ def rhat_bound(
 ) -> Float[np.ndarray, "*quantity"]:
     """Return the largest R-hat that chance explains in chains that have converged.
 
-    R-hat halves M chains of N draws and compares the means of the halves. Of chains with one common distribution each mean
-    has the variance 2 M / ESS, in units of that of a draw, so that
+    R-hat halves M chains of N draws and compares the means of the halves. Of chains with one common distribution
+    each mean has the variance 2 M / ESS, in units of that of a draw, so that
 
         R-hat^2 = 1 - 2 / N + (2 M / ESS) F,    F ~ Fisher's F with 2 M - 1 and ESS / 5 degrees of freedom,
 

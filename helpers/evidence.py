@@ -34,6 +34,22 @@ def log_evidence(log_likelihood: Float[Array, "power draw"], powers: Float[Array
     )
 
 
+def log_evidence_error(log_likelihood: Float[Array, "power chain draw"], powers: Float[Array, " power"]) -> float:
+    """Return the Monte Carlo standard error of ``log_evidence``, from 20 stretches of every chain, estimated apart.
+
+    A stretch must be long against the time in which a chain forgets. The error has 19 degrees of freedom.
+
+    Raises:
+        ValueError: fewer than 40 draws, and as ``log_evidence``.
+    """
+    values = np.asarray(log_likelihood)
+    if values.ndim != 3 or values.shape[2] < 40:
+        raise ValueError(f"log_likelihood: given shape {values.shape}, expected [power, chain, draw], 40 draws or more")
+    stretches = np.array_split(values, 20, axis=2)
+    found = [log_evidence(part.reshape(len(part), -1), powers) for part in stretches]
+    return float(np.std(found, ddof=1) / np.sqrt(20))
+
+
 def _ratio(below, above):
     """Return log(Z_above / Z_below), given log(q_above / q_below) at the draws of both."""
 

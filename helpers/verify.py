@@ -1,12 +1,12 @@
 """Is a sampler right? Averages against exact values, ranks against uniform ones."""
 
+from helpers.diagnostics import CHANCE, LEAST_ESS, rhat_bound, standard_error, summarize
 from helpers.targets import Target
 
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from blackjax import diagnostics as blackjax_diagnostics
 from jaxtyping import Array, Bool, Float, Int
 from scipy import stats
 
@@ -16,55 +16,48 @@ class Verdict(NamedTuple):
 
     difference: Float[np.ndarray, " quantity"]  # of mean and exact value, in standard deviations of the quantity
     error: Float[np.ndarray, " quantity"]  # Monte Carlo standard error of the difference
-    ess: Float[np.ndarray, " quantity"]
+    allowed: Float[np.ndarray, " quantity"]  # what chance, and a bias that is stated, explain of the difference
+    ess: Float[np.ndarray, " quantity"]  # of chains taken one at a time
     rhat: Float[np.ndarray, " quantity"]
+    rhat_bound: Float[np.ndarray, " quantity"]
     enough: Bool[np.ndarray, " quantity"]  # effective draws and R-hat that allow a verdict
-    passed: Bool[np.ndarray, " quantity"]  # enough, and the difference is one that chance explains
+    passed: Bool[np.ndarray, " quantity"]  # enough, and the difference is allowed
 
 
-def judge(
-    draws: Any,
-    target: Target,
-    least_ess: float = 400,
-    largest_rhat: float = 1.02,
-    chance: float = 1e-3,
-    bias: float = 0.0,
-) -> Verdict:
+def judge(draws: Any, target: Target, chance: float = CHANCE, bias: float = 0.0) -> Verdict:
     """Compare the averages of a run with a target's exact expectations.
 
-    No tolerance is set by hand: a difference may be as large as ``chance``, shared by all quantities,
-    allows at the run's own effective sample size. A run with fewer effective draws than asked does not pass.
+    No tolerance is set by hand: a difference, and an R-hat, may be as large as ``chance``, shared by all
+    quantities, allows at the run's own effective sample size. A run with fewer than 400 effective draws, counted
+    in chains taken one at a time, does not pass.
 
     Args:
         draws: pytree like the target's position, leading axes [chain, draw].
         bias: what a sampler that is not exact is known to be off by, in standard deviations of the quantity.
 
     Raises:
-        ValueError: fewer than 2 chains or 4 draws, draws that are not finite, a negative bias.
+        ValueError: fewer than 2 chains or 8 draws, draws that are not finite, a negative bias.
     """
     if not 0 <= bias < np.inf:
         raise ValueError(f"bias: given {bias}, expected a number of 0 or more")
     leading = {np.shape(leaf)[:2] for leaf in jax.tree.leaves(draws)}
-    if len(leading) != 1 or len(min(leading)) < 2 or min(min(leading)) < 2 or min(leading)[1] < 4:
-        raise ValueError(f"draws: given leaves that begin {sorted(leading)}, expected [chain, draw], 2 and 4 at least")
+    if len(leading) != 1 or len(min(leading)) < 2 or min(min(leading)) < 2 or min(leading)[1] < 8:
+        raise ValueError(f"draws: given leaves that begin {sorted(leading)}, expected [chain, draw], 2 and 8 at least")
     if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(draws)):
         raise ValueError("draws: given some that are not finite, expected none")
     values = jax.jit(lambda d: jax.lax.map(lambda chain: jax.lax.map(target.quantities, chain), d))(draws)
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):  # BlackJAX mixes both
-        ess, rhat = map(np.asarray, _mixing(values))
-    values = np.asarray(values, np.float64).reshape(-1, values.shape[-1])
-    spread = values.std(axis=0)
-    difference = (values.mean(axis=0) - target.exact) / np.where(spread > 0, spread, 1.0)
-    enough = (ess >= least_ess) & (rhat <= largest_rhat)  # both false where nothing moved: NaN
-    error = 1 / np.sqrt(np.where(ess > 0, ess, np.nan))
-    bound = stats.norm.isf(chance / 2 / values.shape[1])
-    return Verdict(difference, error, ess, rhat, enough, enough & (np.abs(difference) <= bias + bound * error))
-
-
-@jax.jit
-def _mixing(values):
-    size, rhat = blackjax_diagnostics.effective_sample_size(values), blackjax_diagnostics.rhat(values)
-    return size.reshape(-1), rhat.reshape(-1)
+    values = np.asarray(values, np.float64)
+    found = summarize(values)
+    spread = values.std(axis=(0, 1))
+    unit = np.where(spread > 0, spread, 1.0)
+    difference, error = (values.mean(axis=(0, 1)) - target.exact) / unit, standard_error(values) / unit
+    num_chains, num_draws, size = values.shape
+    bound = rhat_bound(found.ess_alone, size, num_draws, num_chains, chance)
+    enough = (found.ess_alone >= LEAST_ESS) & (found.rhat <= bound)  # both false where nothing moved: NaN
+    # The error is itself estimated, hence Student's t.
+    allowed = bias + stats.t.isf(chance / 2 / size, np.maximum(found.ess_alone, 10) / 5) * error
+    passed = enough & (np.abs(difference) <= allowed)
+    return Verdict(difference, error, allowed, found.ess_alone, found.rhat, bound, enough, passed)
 
 
 def ranks(values: Float[Array, " replication draw *quantity"], truth: Float[Array, " replication *quantity"]) -> Int:

@@ -61,7 +61,7 @@ def test_effective_sample_size_is_what_the_autocorrelation_implies():
     np.testing.assert_allclose(found.ess_alone, expected, rtol=0.2)
 
 
-# The R-hat that 1 %, 0.1 % and 0.01 % of converged runs exceed, by effective draws: of 60 000 autoregressive runs, 4 x 500.
+# R-hat that 1 %, 0.1 % and 0.01 % of 60 000 converged autoregressive runs exceed, 4 x 500 draws, by effective draws.
 SIMULATED = {400: (1.024, 1.033, 1.041), 1700: (1.0044, 1.0066, 1.0083)}
 
 
@@ -69,7 +69,7 @@ SIMULATED = {400: (1.024, 1.033, 1.041), 1700: (1.0044, 1.0066, 1.0083)}
 def test_the_bound_is_what_converged_runs_reach(ess):
     for chance, simulated in zip((1e-2, 1e-3, 1e-4), SIMULATED[ess], strict=True):
         bound = diagnostics.rhat_bound(ess, 1, 500, chance=chance)
-        assert simulated - 2e-4 < bound < 1 + 1.3 * (simulated - 1) + 1e-3
+        assert simulated < bound < 1 + 1.4 * (simulated - 1) + 1e-3
 
 
 def converged(num_runs, ess, num_draws=250):
@@ -99,14 +99,11 @@ def test_a_chain_of_four_that_is_elsewhere_breaks_the_bound(ess, num_quantities)
     assert (found.rhat < diagnostics.rhat_bound(found.ess_bulk, num_quantities, 250)).all()
 
 
-@pytest.mark.parametrize(
-    "arguments", [(400, 0, 9), (400, 1, 7), (400, 1, 9, 1), (400, 1, 9, 4, 0.0), (400, 1, 9, 4, 1.0)]
-)
-def test_a_bound_of_nothing_is_refused(arguments):
-    with pytest.raises(
-        ValueError, match="num_quantities, num_draws, num_chains, chance: given .*, expected at least 1, 8 and 2"
-    ):
-        diagnostics.rhat_bound(*arguments)
+@pytest.mark.parametrize("sizes", [(0, 9), (1, 7), (1, 9, 1), (1, 9, 4, 0.0), (1, 9, 4, 1.0)])
+def test_a_bound_of_nothing_is_refused(sizes):
+    message = r"num_quantities, num_draws, num_chains, chance: given .*, expected at least 1, 8 and 2"
+    with pytest.raises(ValueError, match=message):
+        diagnostics.rhat_bound(400.0, *sizes)
 
 
 def test_standard_errors_are_those_of_many_runs():

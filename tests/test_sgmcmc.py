@@ -63,7 +63,7 @@ def test_a_matrix_as_preconditioner_is_exact_too():
 def test_the_gamma_of_the_other_way_to_draw_fails(batch, expected):
     """Stationary ratio V / (gamma N - N) at infinite step size, V = N^2 / n - N without replacement."""
     known = minibatch_targets.gaussian_mean(ddof=1)
-    wrong = run(known, fisher(known, replace=True), np.inf, replace=False, batch_size=batch, num_samples=500)
+    wrong = run(known, fisher(known, replace=True), np.inf, replace=False, batch_size=batch, num_samples=3000)
     assert variance_ratio(known, wrong) == pytest.approx((NUM_DATA / batch - 1) / (NUM_DATA / batch), rel=0.1)
     assert (NUM_DATA / batch - 1) / (NUM_DATA / batch) == pytest.approx(expected, abs=0.01)
     assert not verify.judge(wrong, known.target).passed.all()
@@ -147,7 +147,7 @@ def test_others_of_the_family_within_a_stated_bias(name):
     known = minibatch_targets.gaussian_mean(10)
     made = {"sgnht": blackjax.sgnht(slope(known), alpha=1.0), "psgld": psgld.psgld(slope(known))}[name]
     draws = run(known, made, 1e-3, thin=100)
-    assert verify.judge(draws, known.target, bias=0.1, largest_rhat=1.03).passed.all()
+    assert verify.judge(draws, known.target, bias=0.1).passed.all()
 
 
 def test_psgld_scales_each_coordinates_step():
