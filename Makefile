@@ -11,6 +11,8 @@ FOUND := $(shell for p in $(TRY); do $$p -c '$(PROBE)' 2>/dev/null && break; don
 LOCKED := .venv/.locked-$(lastword $(FOUND))-$(shell cksum < requirements.txt | tr ' ' -)
 READY  := .venv/.ready-$(shell cksum < pyproject.toml | tr ' ' -)
 BIN    := .venv/bin
+# Modules are compiled when they are first imported, and kept, whatever the caller does elsewhere.
+export PYTHONDONTWRITEBYTECODE :=
 # XLA's compiled programs are kept: chapters share some of them, and a second run compiles none.
 export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/_build/jax
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
@@ -24,7 +26,7 @@ endif
 $(LOCKED):
 	$(if $(FOUND),,$(error Python 3.11, 3.12 or 3.13 is needed: name one with PYTHON=/path/to/python))
 	$(firstword $(FOUND)) -m venv --clear .venv
-	# The lock is complete, so nothing is to be resolved; modules are compiled when they are first imported.
+	# The lock is complete, so nothing is to be resolved; and most modules are never imported, so none is compiled ahead.
 	$(BIN)/pip install --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements.txt
 	touch $@
 

@@ -25,7 +25,7 @@ SETTINGS = {
     "evidence_chains": 4,
     "num_warmup": 300,
     "num_samples": 600,
-    "max_tree_depth": 8,
+    "max_tree_depth": 10,
     "powers": 10,
     "levels": [0.5, 0.9, 0.95],
     "decision_level": 0.9,

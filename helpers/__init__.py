@@ -13,7 +13,7 @@ import platform
 import sys
 import warnings
 
-# What each is worth is in benchmarks/README.md. A loop whose data fit the processor's cache is made one function, not one
+# benchmarks/README.md has what each is worth. A loop whose data fit the processor's cache is one function, not one
 # call a step; what reads the same data is fused, which only XLA's older emitter survives, and that compiles faster;
 # sums stay in the loop and are not handed to a library.
 FLAGS = (

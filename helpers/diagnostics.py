@@ -131,12 +131,14 @@ def rhat_bound(
 def standard_error(values: Float[np.ndarray, "chain draw *quantity"]) -> Float[np.ndarray, "*quantity"]:
     """Return the Monte Carlo standard error of the mean of all draws: their sd over the root of their ESS.
 
-    The ESS is that of all chains together, so that chains that disagree make the error larger. With an ESS of
-    200 or more a mean is off by more than 5 of these with probability 1e-5 at most (``tests/test_diagnostics.py``).
+    The ESS is that of all chains together, so that chains that disagree make the error larger; and never more than
+    the number of draws, since one above it, of draws that alternate, is poorly known. With an ESS of 200 or more a
+    mean is off by more than 5 of these with probability 1e-5 at most (``tests/test_diagnostics.py``).
     """
     values = np.asarray(values, np.float64)
     flat = np.moveaxis(values.reshape(*values.shape[:2], -1), 2, 0)
-    return np.array([arviz.mcse(column) for column in flat]).reshape(values.shape[2:])
+    independent = flat.std(axis=(1, 2)) / np.sqrt(flat[0].size)
+    return np.maximum([arviz.mcse(column) for column in flat], independent).reshape(values.shape[2:])
 
 
 def nll_error(p: Float[np.ndarray, "chain draw *point"], y: Float[np.ndarray, "*point"]) -> float:

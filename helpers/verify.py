@@ -49,8 +49,8 @@ def judge(draws: Any, target: Target, chance: float = CHANCE, bias: float = 0.0)
     values = np.asarray(values, np.float64)
     found = summarize(values)
     spread = values.std(axis=(0, 1))
-    unit = np.where(spread > 0, spread, 1.0)
-    difference, error = (values.mean(axis=(0, 1)) - target.exact) / unit, standard_error(values) / unit
+    spread = np.where(spread > 0, spread, np.nan)  # what never moved has no error
+    difference, error = (values.mean(axis=(0, 1)) - target.exact) / spread, standard_error(values) / spread
     num_chains, num_draws, size = values.shape
     bound = rhat_bound(found.ess_alone, size, num_draws, num_chains, chance)
     enough = (found.ess_alone >= LEAST_ESS) & (found.rhat <= bound)  # both false where nothing moved: NaN

@@ -36,10 +36,12 @@ def test_flat_baselines():
 
 def test_hierarchical_posteriors():
     every, few = rows("posteriors").values()
-    assert mixed(every["check"]) and mixed(few["check"])
-    assert few["scores"]["NLL"] - every["scores"]["NLL"] > 5 * np.hypot(few["nll_error"], every["nll_error"])
-    gain = np.subtract(few["task_nll"], every["task_nll"])
-    assert gain.mean() > 2.11 * gain.std(ddof=1) / np.sqrt(len(gain))  # 95 % of t with 17 degrees of freedom
+    assert mixed(every["check"]) and not mixed(few["check"])
+    # Chains that have not mixed are compared one by one: every one of them does worse, on most tasks.
+    of_chains = np.array(few["task_nll_by_chain"])
+    assert of_chains.mean(axis=1).min() > np.mean(every["task_nll_by_chain"], axis=1).max() + 0.01
+    for of_chain in of_chains:
+        assert lower_end(of_chain - every["task_nll"]) > 0
     assert 86 < every["accuracy_test"] < 92
 
 
@@ -172,7 +174,7 @@ def test_originals_single_chains():
         main = np.maximum(sds["Dense_0"], sds["Dense_1"]) < 0.1
         assert 0 < main.sum() < main.size
     more = own["hierarchical"]["more"]
-    assert max(more["ess_of_means"]) < 20 and max(more["halves_agree"]) < 0.6
+    assert max(more["ess_of_means"]) < 100 and np.median(more["halves_agree"]) < 0.5
 
 
 THRESHOLD = 0.005  # of NLL, fixed by experiments/attribution.py before any result was seen
@@ -456,7 +458,7 @@ def family():
 def test_sgmcmc_family(family):
     fisher = {step: row for (name, step), row in family.items() if name == "SGFS, identity"}
     best = min(fisher.values(), key=lambda row: row["tv"])
-    assert best["tv"] < 5e-3 < 1e-2 < fisher[1e-2]["tv"]
+    assert best["tv"] < 5e-3 and fisher[1e-2]["tv"] > best["tv"] + 3 * fisher[1e-2]["tv_error"]
     fits = family["SVI, diagonal", 0.0]["tv_chains"] + family["SVI, full", 0.0]["tv_chains"]
     assert min(fits) > best["tv"]
 

@@ -6,8 +6,11 @@ an ``assert``, and every ``np.testing.assert_...``, tells its sides before it is
 
 The kernel's environment says where to, and what to disturb:
 
-    BOOK_CLAIMS   file to which every comparison is written, a line of JSON each
-    BOOK_SEED     number added to every literal seed (``shake.py``)
+    BOOK_CLAIMS      file to which every comparison is written, a line of JSON each
+    BOOK_SHAKE       if set, a claim that does not hold does not stop the chapter; and as ``shake.py`` asks:
+    BOOK_SEED        number added to every literal seed
+    BOOK_NO_FLAGS    if set, XLA compiles as it would without ``helpers``
+    BOOK_CORES       number of cores that the chapter is to see; it is bound to one if it is 1
 """
 
 import ast
@@ -38,8 +41,8 @@ SEEDED = ("key", "default_rng")
 class Rewrite(ast.NodeTransformer):
     """Let comparisons in assertions tell their sides, and move literal seeds."""
 
-    def __init__(self, seed=0):
-        self.seed, self.cell, self.lines, self.asserted = seed, 0, [], False
+    def __init__(self, seed=0, stop=True):
+        self.seed, self.stop, self.cell, self.lines, self.asserted = seed, stop, 0, [], False
 
     def begin(self, info):
         """Take down the source of the cell that is about to run."""
@@ -50,7 +53,7 @@ class Rewrite(ast.NodeTransformer):
         self.asserted = True
         node.test = self.visit(node.test)
         self.asserted = False
-        return node
+        return node if self.stop else ast.copy_location(ast.Expr(node.test), node)
 
     def visit_Compare(self, node):
         """``a < b`` becomes ``book_compare(place, ["<"], a, b)``."""
@@ -93,8 +96,8 @@ def sides(name, left, right):
 class Recorder:
     """Decides the comparisons of one run of a chapter as ever, and writes them down."""
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, stop=True):
+        self.path, self.stop = path, stop
 
     def write(self, place, found, holds):
         """Write one line."""
@@ -125,14 +128,30 @@ class Recorder:
             assertion(*values, **settings)
         except AssertionError:
             self.write(place, [("agrees", max(ratio, 2.0), 1.0)], False)
-            raise
+            if self.stop:
+                raise
+            return
         self.write(place, [("agrees", ratio, 1.0)], True)
+
+
+def disturb():
+    """Change what the chapter's processor and compiler look like, before anything of it is imported."""
+    if "BOOK_NO_FLAGS" in os.environ:
+        import helpers  # noqa: F401, which sets the flags
+
+        os.environ["XLA_FLAGS"] = ""
+    if cores := int(os.environ.get("BOOK_CORES", 0)):
+        os.cpu_count = lambda: cores
+        if cores == 1 and hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 def load_ipython_extension(shell):
     """Rewrite every cell of this kernel from now on."""
-    rewrite = Rewrite(int(os.environ.get("BOOK_SEED", 0)))
-    recorder = Recorder(os.environ["BOOK_CLAIMS"])
+    stop = "BOOK_SHAKE" not in os.environ
+    rewrite = Rewrite(int(os.environ.get("BOOK_SEED", 0)), stop)
+    recorder = Recorder(os.environ["BOOK_CLAIMS"], stop)
+    disturb()
     builtins.book_compare, builtins.book_agree = recorder.compare, recorder.agree
     shell.events.register("pre_run_cell", rewrite.begin)
     shell.ast_transformers.append(rewrite)
