@@ -34,7 +34,7 @@ $(READY): | $(LOCKED)
 	$(BIN)/pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
-.PHONY: help book test check-site results benchmark lab lint pair lock clean
+.PHONY: help book test check-site shake results benchmark lab lint pair lock clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -50,6 +50,9 @@ test: $(READY) ## execute what changed, then unit tests and the rules of the boo
 
 check-site: $(READY) ## look at the built website in headless Chromium, network blocked
 	$(BIN)/pytest -o python_files='check_*.py' tests/site
+
+shake: $(READY) ## execute every chapter under perturbations, hours, and tabulate how far claims are from breaking
+	$(BIN)/python tools/shake.py
 
 results: $(READY) ## compute the stored results again, four hours: experiments/NAME.py -> book/results/NAME.json
 	cd experiments && for script in $(filter-out store.py fits.py,$(notdir $(wildcard experiments/*.py))); do ../$(BIN)/python $$script || exit; done

@@ -3,6 +3,7 @@
 A rule is a function from a `Page` to the places that break it; ``BAD`` holds, for each, pages that do.
 """
 
+import ast
 import re
 import statistics
 import subprocess
@@ -131,12 +132,21 @@ def header_names_the_kernel(page):
 
 
 def one_seed(page):
-    """One literal seed a page, from which every key is split."""
-    seeds = re.findall(r"random\.(?:key|PRNGKey)\(", page.code)
+    """One literal seed a page, from which every key is split; what repeats a stored result reads its seed there."""
+    seeds = re.findall(r"random\.(?:key|PRNGKey)\(\d", page.code)
     if len(seeds) > 1:
         yield f"{len(seeds)} seeds"
     if "PRNGKey(" in page.code:
         yield "jax.random.PRNGKey, where jax.random.key is meant"
+
+
+def assertions_compare(page):
+    """Both sides of an assertion can be written down; no R-hat is held to a number set by hand."""
+    for source in page.cells:
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Assert) and not any(isinstance(part, ast.Compare) for part in ast.walk(node.test)):
+                yield f"an assertion that compares nothing: {ast.unparse(node)!r}"
+    yield from (f"a bound set by hand: {m[0]!r}" for m in re.finditer(r"assert [^\n]*rhat\w* *<=? *1\.\d+", page.code))
 
 
 def exercises_are_solved(page):
@@ -212,6 +222,8 @@ GOOD = [
     figure(),
     figure(cited="{numref}`Figure %s <fig-a>`"),
     exercise(),
+    cell("import helpers\n\nimport blackjax\n\nassert (check.rhat <= check.rhat_bound).all()"),
+    cell('key = jax.random.key(1)\nother = jax.random.key(settings["seed"])'),
 ]
 BAD = {
     cells_are_short: [cell("\n".join(["x = 1"] * 31)), cell("\n".join(["x = 1"] * 7))],
@@ -234,6 +246,7 @@ BAD = {
     helpers_come_first: [cell("import blackjax\nfrom helpers import data"), cell("from blackjax.base import State")],
     header_names_the_kernel: [cell("x = 1").removeprefix(HEADER)],
     one_seed: [cell("a = jax.random.key(1)\nb = jax.random.key(2)"), cell("a = jax.random.PRNGKey(1)")],
+    assertions_compare: [cell("assert verdict.passed.all()"), cell("assert check.rhat_predictions <= 1.02")],
     exercises_are_solved: [exercise(label=""), exercise(solution="other"), exercise(fold="")],
     no_known_trap: [
         "jax.random.key(int(time.time()))",

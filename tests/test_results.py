@@ -47,7 +47,8 @@ def test_stored_result_is_what_its_script_writes(script):
 
 
 def test_every_stored_result_has_a_script():
-    assert {path.stem for path in (ROOT / "book" / "results").iterdir()} == {path.stem for path in SCRIPTS}
+    written = {path.stem for path in (ROOT / "book" / "results").iterdir()} - {"claims"}  # that one is tools/shake.py's
+    assert written == {path.stem for path in SCRIPTS}
 
 
 @pytest.fixture

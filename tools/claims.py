@@ -44,9 +44,9 @@ class Rewrite(ast.NodeTransformer):
     def __init__(self, seed=0, stop=True):
         self.seed, self.stop, self.cell, self.lines, self.asserted = seed, stop, 0, [], False
 
-    def begin(self, info):
+    def begin(self, source):
         """Take down the source of the cell that is about to run."""
-        self.cell, self.lines = self.cell + 1, info.raw_cell.encode().split(b"\n")
+        self.cell, self.lines = self.cell + 1, source.encode().split(b"\n")
 
     def visit_Assert(self, node):
         """Rewrite what is asserted."""
@@ -153,5 +153,6 @@ def load_ipython_extension(shell):
     recorder = Recorder(os.environ["BOOK_CLAIMS"], stop)
     disturb()
     builtins.book_compare, builtins.book_agree = recorder.compare, recorder.agree
-    shell.events.register("pre_run_cell", rewrite.begin)
+    # The transformed cell is what is parsed: without empty lines at its top, for one.
+    shell.events.register("pre_run_cell", lambda info: rewrite.begin(shell.transform_cell(info.raw_cell)))
     shell.ast_transformers.append(rewrite)

@@ -28,7 +28,20 @@ from nbmake.nb_run import NotebookRun
 EXECUTED = ROOT / "_build/executed"
 CACHE = ROOT / "_build/.jupyter_cache"
 # Where no run is on record: seconds of each chapter on two cores, to begin with the longest.
-SECONDS = {}
+SECONDS = {
+    "hierarchical-bnn": 80,
+    "svi": 70,
+    "informative-priors": 70,
+    "sgmcmc": 65,
+    "flat-bnn": 60,
+    "are-the-samplers-right": 50,
+    "regression": 50,
+    "what-the-gain-is-made-of": 50,
+    "data": 30,
+    "index": 30,
+    "originals": 20,
+    "status": 5,
+}
 MEMORY = 2.5e9  # bytes a chapter is given room for; the largest takes 1.7e9
 TIMEOUT = 600  # seconds a cell
 
