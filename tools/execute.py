@@ -209,7 +209,7 @@ def main(names):
         spent = time.monotonic() - begun
         print(f"{name:26s}{cost['seconds']:6.0f} s  {word}   ({done} of {len(due)}, {spent:.0f} s)", flush=True)
     if stopped:
-        print(*stopped, ADVICE, sep="\n")
+        print(*stopped, *[ADVICE] * any("a claim does not hold" in line for line in stopped), sep="\n")
         return 1
     if due:
         print(f"all {len(notebooks)} chapters are executed; {total} claims held in {time.monotonic() - begun:.0f} s")
