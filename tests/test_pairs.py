@@ -68,7 +68,7 @@ def test_cell_ids_outlive_an_edit(tmp_path):
         (tmp_path / name).write_text((ROOT / name).read_text())
     chapter = tmp_path / "book/status.md"
     before = nbformat.read(chapter.with_suffix(".ipynb"), as_version=4)
-    chapter.write_text(chapter.read_text() + "\nOne more sentence.\n\n```{code-cell}\nx = 1\n```\n")
+    chapter.write_text(chapter.read_text() + "\n```{code-cell}\nx = 1\n```\n\nOne more sentence.\n")
     command = [sys.executable, "-m", "jupytext", "--quiet", "--to", "ipynb", "--update", str(chapter)]
     subprocess.run(command, check=True, cwd=tmp_path)
     after = nbformat.read(chapter.with_suffix(".ipynb"), as_version=4)
