@@ -107,7 +107,7 @@ def test_a_bound_of_nothing_is_refused(sizes):
 
 
 def test_standard_errors_are_those_of_many_runs():
-    """Five of them are exceeded by no right run, and a mean that is off by seven of the true ones exceeds them."""
+    """Five of them are exceeded by no right run, and a mean that is off by nine of the true ones exceeds them."""
     means, errors = [], []
     for seed in range(3):
         chains = autoregressive(100 + seed, (4, 500, 400), 0.6)
@@ -124,14 +124,17 @@ def test_the_error_of_an_nll_is_that_of_many_runs():
     random = np.random.default_rng(3)
     truth, y = random.uniform(0.1, 0.9, 50), random.integers(0, 2, 50)
 
-    def one_run():
-        shared = random.normal(size=(4, 250, 1))  # all points move together, as weights move them
+    def one_run(moved=0.0):
+        shared = random.normal(moved, size=(4, 250, 1))  # all points move together, as weights move them
         p = 1 / (1 + np.exp(-np.log(truth / (1 - truth)) - shared))
         mean = p.mean(axis=(0, 1))
         return -np.log(np.where(y == 1, mean, 1 - mean)).mean(), diagnostics.nll_error(p, y)
 
     nll, error = np.array([one_run() for _ in range(300)]).T
     np.testing.assert_allclose(np.median(error), nll.std(), rtol=0.2)
+    assert (np.abs(nll - nll.mean()) <= 5 * error).all()
+    wrong, wrong_error = np.array([one_run(moved=0.5) for _ in range(100)]).T
+    assert (np.abs(wrong - nll.mean()) > 5 * wrong_error).all()
 
 
 def test_a_stuck_chain_is_seen():

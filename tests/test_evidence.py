@@ -14,9 +14,9 @@ NOISE, WIDTH, Y = 0.5, 2.0, np.random.default_rng(0).normal(1.0, 0.5, size=8)
 EXACT = scipy.stats.multivariate_normal(np.zeros(8), NOISE**2 * np.eye(8) + WIDTH**2).logpdf(Y)
 
 
-def tempered_draws(power, num_draws, random):
-    """Log likelihoods at exact draws of the mean's tempered posterior: y ~ N(mean, NOISE), mean ~ N(0, WIDTH)."""
-    precision = 1 / WIDTH**2 + power * Y.size / NOISE**2
+def tempered_draws(power, num_draws, random, width=WIDTH):
+    """Log likelihoods at exact draws of the mean's tempered posterior: y ~ N(mean, NOISE), mean ~ N(0, width)."""
+    precision = 1 / width**2 + power * Y.size / NOISE**2
     centre = power * Y.sum() / NOISE**2 / precision
     mean = random.normal(centre, precision**-0.5, size=num_draws)
     return scipy.stats.norm(mean[:, None], NOISE).logpdf(Y).sum(axis=1)
@@ -27,6 +27,28 @@ def test_bridge_finds_the_exact_evidence():
     values = np.stack([tempered_draws(power, 4000, random) for power in POWERS])
     found = [evidence.log_evidence(part, POWERS) for part in np.split(values, 8, axis=1)]
     assert abs(np.mean(found) - EXACT) < 4 * np.std(found) / np.sqrt(8) and np.std(found) < 0.2
+
+
+def test_the_error_of_the_evidence_is_that_of_many_runs():
+    """Six of them hold right runs; a run with another prior is farther off."""
+    random = np.random.default_rng(2)
+
+    def one_run(width):
+        values = np.stack([tempered_draws(power, 1600, random, width) for power in POWERS])
+        error = evidence.log_evidence_error(values.reshape(len(POWERS), 4, 400), POWERS)
+        return evidence.log_evidence(values, POWERS) - EXACT, error
+
+    off, error = np.array([one_run(WIDTH) for _ in range(40)]).T
+    np.testing.assert_allclose(np.median(error), np.sqrt(np.mean(off**2)), rtol=0.4)
+    assert (np.abs(off) <= 6 * error).all()
+    wrong, wrong_error = np.array([one_run(2 * WIDTH) for _ in range(10)]).T
+    assert (np.abs(wrong) > 6 * wrong_error).all()
+
+
+@pytest.mark.parametrize("shape", [(6, 400), (6, 4, 39)])
+def test_too_few_draws_for_an_error_are_refused(shape):
+    with pytest.raises(ValueError, match="expected .power, chain, draw., 40 draws or more"):
+        evidence.log_evidence_error(np.zeros(shape), POWERS)
 
 
 def test_bridge_holds_far_from_zero():
