@@ -47,7 +47,7 @@ def test_the_error_of_the_evidence_is_that_of_many_runs():
 
 @pytest.mark.parametrize("shape", [(6, 400), (6, 4, 39)])
 def test_too_few_draws_for_an_error_are_refused(shape):
-    with pytest.raises(ValueError, match="expected .power, chain, draw., 40 draws or more"):
+    with pytest.raises(ValueError, match="40 draws or more"):
         evidence.log_evidence_error(np.zeros(shape), POWERS)
 
 
