@@ -133,6 +133,15 @@ def row(chapter, cell, line, text, place, occurrence, runs):
     return kept | {"gap": float(gaps.mean()), "spread": float(spread), "margin": margin, "chance": chance}
 
 
+def line(one):
+    """One line of the printed table: where, kind, sides, in how many runs it held, p of its bound, spread, margin."""
+    left, sign, right = one["sides"]
+    found = f"{left:.4g} {sign} {right:.4g}" if isinstance(left, float) else f"{left} {sign} {right}"
+    place = f"{one['chapter']}, cell {one['cell']}, line {one['line']} ({one['occurrence']})"
+    far = "".join(f", {name} {one[name]:.2g}" for name in ("chance", "spread", "margin") if one.get(name) is not None)
+    return f"{place}: {one['text'][:100]}\n    {one['kind']}: {found}, held {one['held']} of {one['runs']}{far}"
+
+
 def main(names):
     """Run what is due, write the table, and say what to look at; return the exit status."""
     notebooks = sources()
@@ -157,11 +166,10 @@ def main(names):
         if (path := folder_of(name) / f"{chapter}.json").exists() and json.loads(path.read_text())["trace"]
     ]
     broken = [one for one in rows if one["held"] < one["runs"]]
-    near = [one for one in rows if one not in broken and one.get("margin") is not None and one["margin"] < 4]
+    near = [one for one in rows if one not in broken and (one.get("margin") or np.inf) < 4]
+    print(*map(line, sorted(rows, key=lambda one: one["kind"] == "exact")), sep="\n")
     print(f"{len(rows)} claims under {len(PERTURBATIONS)} perturbations; broken: {len(broken)}; near: {len(near)}")
-    for one in [*broken, *near]:
-        print(f"{one['chapter']}, cell {one['cell']}, line {one['line']} ({one['occurrence']}): {one['text']}")
-        print(f"    {one['sides']}, held {one['held']} of {one['runs']}, margin {one.get('margin')}")
+    print(*map(line, [*broken, *near]), sep="\n")
     print(*stopped, sep="\n")
     return 1 if broken or stopped else 0
 
