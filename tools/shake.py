@@ -34,7 +34,6 @@ PERTURBATIONS = {  # additions to the environment; XLA_FLAGS come after those of
     "many threads": {"BOOK_CORES": "16", "NPROC": "16"},
     "Python 3.12": {"BOOK_PYTHON": "python3.12"},
     "Python 3.13": {"BOOK_PYTHON": "python3.13"},
-    "seeds + 4000": {"BOOK_SEED": "4000"},
 }
 KINDS = {  # by the words of the comparison; the first that fits
     "R-hat": r"rhat",
