@@ -21,7 +21,7 @@ def runs(tmp_path, monkeypatch):
             for text, sign, a, b in told
         ]
         (folder / "moons.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    return shake.table(["moons"])
+    return shake.table(["moons"], list(shake.PERTURBATIONS))
 
 
 def test_a_claim_has_the_mean_and_spread_of_its_runs(runs):
