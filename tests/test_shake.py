@@ -51,3 +51,8 @@ def test_what_a_loop_asserts_twice_is_two_exact_claims(runs):
 )
 def test_kinds_of_bounds(text, kind):
     assert shake.kind_of(text, "<=") == kind
+
+
+def test_an_unknown_chapter_is_named():
+    with pytest.raises(SystemExit, match=r"chapters: given \['missing'\], expected some of"):
+        shake.main(["missing"])

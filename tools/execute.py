@@ -53,6 +53,12 @@ def sources():
     return {page.stem: jupytext.read(ROOT / page) for page in pages() if has_code(page)}
 
 
+def refuse_unknown(names, notebooks):
+    """End with a word if a name is no chapter's."""
+    if unknown := set(names) - set(notebooks):
+        sys.exit(f"chapters: given {sorted(unknown)}, expected some of {sorted(notebooks)}")
+
+
 def inputs(notebook, root=ROOT):
     """Hash what a chapter's outputs depend on: its code, the results it names, helpers, the lock, Python, flags."""
     code = [(cell.source, cell.metadata) for cell in notebook.cells if cell.cell_type == "code"]
@@ -155,21 +161,21 @@ def on_record(name):
     return json.loads(path.read_text()) if path.exists() and (EXECUTED / f"{name}.ipynb").exists() else None
 
 
+def in_words(left, sign, right):
+    """A comparison as it is printed: of numbers six digits, of anything else what was written of it."""
+    return f"{left:.6g} {sign} {right:.6g}" if isinstance(left, float) else f"{left} {sign} {right}"
+
+
 def explain(name, trace, claims):
     """Say in a few lines what stopped a chapter: the claim and its two sides, or the end of the trace."""
-    (EXECUTED / f"{name}.txt").write_text(re.sub(r"\x1b\[[\d;]*m", "", trace))
-    lines = [line for line in re.sub(r"\x1b\[[\d;]*m", "", trace).splitlines() if line.strip()]
+    trace = re.sub(r"\x1b\[[\d;]*m", "", trace)  # a terminal's colours
+    (EXECUTED / f"{name}.txt").write_text(trace)
     if claims and not claims[-1]["holds"] and "AssertionError" in trace:
         last = claims[-1]
-        (sign, left, right) = last["sides"][-1]
-        found = (
-            f"    {left:.6g} is not {sign} {right:.6g}"
-            if isinstance(left, float)
-            else f"    {left} is not {sign} {right}"
-        )
+        sign, left, right = last["sides"][-1]
         where = f"{name}, code cell {last['cell']}, line {last['line']}: a claim does not hold"
-        return [where, f"    {last['text']}", found]
-    return [f"{name}: stopped", f"    {lines[-1][:200]}"]
+        return [where, f"    {last['text']}", f"    {in_words(left, f'is not {sign}', right)}"]
+    return [f"{name}: stopped", f"    {trace.strip().splitlines()[-1][:200]}"]
 
 
 ADVICE = """
@@ -183,8 +189,7 @@ lines above, the file _build/executed/NAME.txt and the versions on the page `sta
 def main(names):
     """Execute what is to be executed; return the exit status."""
     notebooks = sources()
-    if unknown := set(names) - set(notebooks):
-        sys.exit(f"chapters: given {sorted(unknown)}, expected some of {sorted(notebooks)}")
+    refuse_unknown(names, notebooks)
     EXECUTED.mkdir(parents=True, exist_ok=True)
     shutil.copytree(ROOT / "book/results", EXECUTED / "results", dirs_exist_ok=True)
     wanted = {name: inputs(notebook) for name, notebook in notebooks.items()}
@@ -212,7 +217,7 @@ def main(names):
     if stopped:
         print(*stopped, *[ADVICE] * any("a claim does not hold" in line for line in stopped), sep="\n")
         return 1
-    total = sum(on_record(name)["claims"] for name in notebooks if on_record(name))
+    total = sum(record["claims"] for record in map(on_record, notebooks) if record)
     print(f"{len(notebooks)} chapters are executed, and their {total} claims hold ({time.monotonic() - begun:.0f} s)")
     return 0
 

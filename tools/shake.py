@@ -16,9 +16,10 @@ import shutil
 import subprocess
 import sys
 
+import nbformat
 import numpy as np
 from chapters import ROOT
-from execute import inputs, kernel_environment, nbformat, read_claims, side_by_side, sources, workers
+from execute import in_words, inputs, kernel_environment, read_claims, refuse_unknown, side_by_side, sources, workers
 from scipy import stats
 
 FOLDER = ROOT / "_build/shake"
@@ -134,40 +135,39 @@ def row(chapter, cell, line, text, place, occurrence, runs):
 
 def line(one):
     """One line of the printed table: where, kind, sides, in how many runs it held, p of its bound, spread, margin."""
-    left, sign, right = one["sides"]
-    found = f"{left:.4g} {sign} {right:.4g}" if isinstance(left, float) else f"{left} {sign} {right}"
     place = f"{one['chapter']}, cell {one['cell']}, line {one['line']} ({one['occurrence']})"
     far = "".join(f", {name} {one[name]:.2g}" for name in ("chance", "spread", "margin") if one.get(name) is not None)
-    return f"{place}: {one['text'][:100]}\n    {one['kind']}: {found}, held {one['held']} of {one['runs']}{far}"
+    found = f"{one['kind']}: {in_words(*one['sides'])}, held {one['held']} of {one['runs']}{far}"
+    return f"{place}: {one['text'][:100]}\n    {found}"
 
 
 def main(names):
     """Run what is due, write the table, and say what to look at; return the exit status."""
     notebooks = sources()
     del notebooks["status"]  # asserts nothing, and reads the table
-    chapters = [name for name in notebooks if not names or name in names]
-    wanted = {name: inputs(notebooks[name]) for name in chapters}
+    refuse_unknown(names, notebooks)
+    wanted = {name: inputs(notebook) for name, notebook in notebooks.items()}
     for name, settings in PERTURBATIONS.items():
-        if chosen := due(name, wanted):
+        if chosen := [chapter for chapter in due(name, wanted) if not names or chapter in names]:
             python = python_of(name, settings)
             for chapter in chosen:
                 (folder_of(name) / f"{chapter}.json").unlink(missing_ok=True)
             folder_of(name).mkdir(parents=True, exist_ok=True)
+            # Not computed there: another Python's would differ.
             (folder_of(name) / "wanted.json").write_text(json.dumps(wanted))
             environment = {**os.environ, **settings, "PYTHONPATH": str(ROOT)}
             subprocess.run([python, __file__, "--run", name, *chosen], env=environment, check=True)
-    every = {name: inputs(notebook) for name, notebook in notebooks.items()}
-    complete = [name for name in PERTURBATIONS if not due(name, every)]
+    complete = [name for name in PERTURBATIONS if not due(name, wanted)]
     rows = table(notebooks, complete)
     TABLE.write_text(json.dumps({"perturbations": complete, "rows": rows}, indent=1) + "\n")
     stopped = [
         f"{name}: {chapter} stopped, see {folder_of(name) / chapter}.json"
         for name in complete
-        for chapter in chapters
-        if (path := folder_of(name) / f"{chapter}.json").exists() and json.loads(path.read_text())["trace"]
+        for chapter in notebooks
+        if json.loads((folder_of(name) / f"{chapter}.json").read_text())["trace"]
     ]
     broken = [one for one in rows if one["held"] < one["runs"]]
-    near = [one for one in rows if one not in broken and (one.get("margin") or np.inf) < 4]
+    near = [one for one in rows if one not in broken and one.get("margin") is not None and one["margin"] < 4]
     print(*map(line, sorted(rows, key=lambda one: one["kind"] == "exact")), sep="\n")
     print(f"{len(rows)} claims under {len(complete)} perturbations; broken: {len(broken)}; near: {len(near)}")
     print(*map(line, [*broken, *near]), sep="\n")
