@@ -45,8 +45,8 @@ book: $(READY) ## execute what changed and build the website: _build/html/index.
 	$(BIN)/jupyter-book build . --all -W -n --keep-going
 
 test: $(READY) ## execute what changed, then unit tests and the rules of the book
-	-@$(BIN)/python tools/execute.py
-	$(BIN)/pytest tests
+	@$(BIN)/python tools/execute.py; executed=$$?; $(BIN)/pytest tests; tested=$$?; \
+	  [ $$executed = 0 ] || cat _build/executed/stopped.txt; exit $$((executed | tested))  # what stopped is said last
 
 check-site: $(READY) ## look at the built website in headless Chromium, network blocked
 	$(BIN)/pytest -o python_files='check_*.py' tests/site

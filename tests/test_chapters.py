@@ -7,6 +7,7 @@ import claims
 import execute
 import nbformat
 import pytest
+import shake
 
 SOURCES = execute.sources()
 
@@ -37,6 +38,7 @@ def test_chapter_was_executed_as_it_stands(name):
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_every_assertion_of_a_chapter_was_written_down_and_held(name):
+    assert execute.on_record(name), f"not executed, or stopped: see {execute.EXECUTED / name}.txt"
     found = execute.read_claims(execute.EXECUTED, name)
     assert {(claim["cell"], claim["line"], claim["text"]) for claim in found} == set(asserted(name))
     assert all(claim["holds"] for claim in found) and execute.on_record(name)["claims"] == len(found)
@@ -44,6 +46,7 @@ def test_every_assertion_of_a_chapter_was_written_down_and_held(name):
 
 def test_the_table_of_shaken_claims_has_all_of_them_and_all_held():
     table = json.loads((execute.ROOT / "book/results/claims.json").read_text())
+    assert table["perturbations"] == list(shake.PERTURBATIONS) and len(shake.PERTURBATIONS) >= 12
     shaken = {(row["chapter"], row["text"]) for row in table["rows"]}
     assert shaken == {(name, text) for name in SOURCES for *_, text in asserted(name)}
     assert {(row["held"], row["runs"]) for row in table["rows"]} == {(len(table["perturbations"]),) * 2}

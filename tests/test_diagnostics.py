@@ -88,11 +88,13 @@ def test_a_converged_run_breaks_the_bound_as_often_as_it_says():
     assert (found.rhat > diagnostics.rhat_bound(found.ess_alone, 1, 250, chance=0.2)).mean() > 0.05
 
 
-@pytest.mark.parametrize("ess, num_quantities", [(500, 1), (500, 100), (1000, 1000)])
-def test_a_chain_of_four_that_is_elsewhere_breaks_the_bound(ess, num_quantities):
+@pytest.mark.parametrize(
+    "ess, num_quantities, moved", [(1000, 1, 1.0), (500, 1, 1.2), (500, 100, 1.5), (1000, 1000, 1.2)]
+)
+def test_a_chain_of_four_that_is_elsewhere_breaks_the_bound(ess, num_quantities, moved):
     time = 1000 / ess
     chains = autoregressive(1, (4, 250, 100), (time - 1) / (time + 1))
-    chains[0] += 1.5 if (ess, num_quantities) == (500, 100) else 1.2
+    chains[0] += moved
     found = diagnostics.summarize(chains)
     assert (found.rhat > diagnostics.rhat_bound(found.ess_alone, num_quantities, 250)).all()
     # A bound from the effective draws of all chains together would pass them all.
@@ -135,6 +137,28 @@ def test_the_error_of_an_nll_is_that_of_many_runs():
     assert (np.abs(nll - nll.mean()) <= 5 * error).all()
     wrong, wrong_error = np.array([one_run(moved=0.5) for _ in range(100)]).T
     assert (np.abs(wrong - nll.mean()) > 5 * wrong_error).all()
+
+
+def test_the_error_of_a_stored_score_from_how_far_the_chains_of_its_fits_lie_apart():
+    """Two chains a fit, twenty fits, as ``what-the-gain-is-made-of`` has them: six errors, and a mean that is off."""
+    chains = np.random.default_rng(4).normal(size=(4000, 20, 2))
+    errors = np.sqrt(chains.var(axis=2, ddof=1).mean(axis=1) / 2)
+    off = chains[:, 0].mean(axis=1)
+    assert (np.abs(off) <= 6 * errors).all()
+    assert (np.abs(off + 14 * np.sqrt(0.5)) > 6 * errors).all()
+
+
+def test_the_error_of_a_share_of_stored_draws():
+    """Ranks among 100 draws, as ``are-the-samplers-right`` has them, against a long run: shares near 0 and 1, too."""
+    random, size = np.random.default_rng(5), 100
+    for share in (0.001, 0.1, 0.5):
+        stored = random.binomial(size, share, 20_000) / size
+        here = random.binomial(2000, share, 20_000) / 2000
+        smoothed = (size * here + 1) / (size + 2)
+        error = np.sqrt(here * (1 - here) / 2000 + smoothed * (1 - smoothed) / size)
+        assert (np.abs(here - stored) <= 6 * error).all()
+    moved = random.binomial(size, 0.95, 1000) / size  # whose truth is at 0.5
+    assert (np.abs(0.5 - moved) > 6 * np.sqrt(0.25 / size)).all()
 
 
 def test_a_stuck_chain_is_seen():

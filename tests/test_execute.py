@@ -99,6 +99,7 @@ def test_what_holds_is_kept_and_what_does_not_is_explained(book, capfd):
         assert cache.match_cache_notebook(book["good"]).data["execution_seconds"] == record["seconds"]
         assert len(cache.list_cache_records()) == 1
     assert "AssertionError" in (execute.EXECUTED / "bad.txt").read_text()
+    assert (execute.EXECUTED / "stopped.txt").read_text() in printed
 
     del book["worse"]
     book["bad"] = notebook("assert 2 <= 3")
@@ -108,6 +109,17 @@ def test_what_holds_is_kept_and_what_does_not_is_explained(book, capfd):
     assert "2 chapters are executed, and their 3 claims hold" in printed
     assert execute.main([]) == 0
     assert "0 of 2 chapters to execute" in capfd.readouterr().out
+
+
+def test_a_process_that_is_killed_ends_its_chapter_and_not_the_others(book, capfd, monkeypatch):
+    monkeypatch.setenv("JOBS", "1")
+    book |= {"bad": notebook("import os", "os.kill(os.getppid(), 9)"), "worse": notebook("assert 1 < 2")}
+    assert execute.main([]) == 1
+    printed = capfd.readouterr().out
+    assert "bad: stopped\n    BrokenProcessPool: " in printed and "Traceback" not in printed
+    assert execute.on_record("good")["claims"] == 2
+    del book["bad"]
+    assert execute.main([]) == 0 and "1 of 2 chapters to execute" in capfd.readouterr().out
 
 
 def test_an_unknown_chapter_is_named(book):

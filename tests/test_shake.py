@@ -40,17 +40,23 @@ def test_what_a_loop_asserts_twice_is_two_exact_claims(runs):
 
 
 @pytest.mark.parametrize(
-    "text, kind",
+    "text, sign, kind",
     [
-        ("check.rhat <= check.rhat_bound", "R-hat"),
-        ("np.abs(found - expected) <= 6 * gap_error", "Monte Carlo error"),
-        ("verdict.ess.min() >= 400", "effective draws"),
-        ("from_process[1000] < from_process[300]", "measured margin"),
-        ("0.005 < error < 0.022", "measured margin"),
+        ("check.rhat <= check.rhat_bound", "<=", "R-hat"),
+        ("np.abs(found - expected) <= 6 * gap_error", "<=", "Monte Carlo error"),
+        (
+            "gain - half > 5 * error",
+            ">",
+            "measured margin",
+        ),  # an effect: how likely it is to be missed is not in the bound
+        ("verdict.ess.min() >= 400", ">=", "effective draws"),
+        ("from_process[1000] < from_process[300]", "<", "measured margin"),
+        ("0.005 < error < 0.022", "<", "measured margin"),
+        ("per_weight == 18", "==", "exact"),
     ],
 )
-def test_kinds_of_bounds(text, kind):
-    assert shake.kind_of(text, "<=") == kind
+def test_kinds_of_bounds(text, sign, kind):
+    assert shake.kind_of(text, sign) == kind
 
 
 def test_an_unknown_chapter_is_named():

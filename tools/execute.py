@@ -17,6 +17,7 @@ import shutil
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
@@ -95,7 +96,7 @@ def run(path, environment):
     try:
         result = NotebookRun(path, TIMEOUT).execute()
         notebook, trace = result.nb, result.error and result.error.trace
-    except RuntimeError as error:  # a kernel that died: nbmake passes nbclient's word on
+    except Exception as error:  # such as a kernel that died: nbmake passes nbclient's word on
         notebook, trace = None, f"{type(error).__name__}: {error}"
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
@@ -123,7 +124,10 @@ def side_by_side(tasks, num_workers):
     with ProcessPoolExecutor(num_workers, context, max_tasks_per_child=1) as pool:
         ends = {pool.submit(run, path, environment): name for name, path, environment in tasks}
         for end in as_completed(ends):
-            yield ends[end], end.result()
+            try:
+                yield ends[end], end.result()
+            except BrokenProcessPool as error:  # killed from outside, as for want of memory; the pool ends with it
+                yield ends[end], (None, f"{type(error).__name__}: {error}", {"seconds": 0.0, "cpu": 0.0, "peak": 0})
 
 
 def read_claims(folder, name):
@@ -180,9 +184,10 @@ def explain(name, trace, claims):
 
 ADVICE = """
 A claim with a Monte Carlo error fails by chance in one run of 100 000; the same seed on the same machine fails again.
-Give the chapter another seed, the number in its `jax.random.key(...)`, and run the command again: what has been
-executed is kept. If it fails with a second seed, the book is wrong, or is computed wrongly here: please report the
-lines above, the file _build/executed/NAME.txt and the versions on the page `status`.
+Give the chapter another seed, the number in its `jax.random.key(...)` or `default_rng(...)` in book/NAME.md, run
+`make pair` and the command again: what has been executed is kept. If it fails with a second seed, or has no error,
+the book is wrong, or is computed wrongly here: please report the lines above, the file _build/executed/NAME.txt and
+the versions on the page `status`.
 """
 
 
@@ -215,7 +220,9 @@ def main(names):
         spent = time.monotonic() - begun
         print(f"{name:26s}{cost['seconds']:6.0f} s  {word}   ({done} of {len(due)}, {spent:.0f} s)", flush=True)
     if stopped:
-        print(*stopped, *[ADVICE] * any("a claim does not hold" in line for line in stopped), sep="\n")
+        stopped += [ADVICE] * any("a claim does not hold" in line for line in stopped)
+        (EXECUTED / "stopped.txt").write_text("\n".join(stopped) + "\n")
+        print(*stopped, sep="\n", flush=True)
         return 1
     total = sum(record["claims"] for record in map(on_record, notebooks) if record)
     print(f"{len(notebooks)} chapters are executed, and their {total} claims hold ({time.monotonic() - begun:.0f} s)")

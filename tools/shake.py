@@ -31,15 +31,20 @@ PERTURBATIONS = {  # additions to the environment; XLA_FLAGS come after those of
     "SSE4_2": {"XLA_FLAGS": "--xla_cpu_max_isa=SSE4_2", "OPENBLAS_CORETYPE": "Nehalem"},
     "optimisation level 1": {"XLA_FLAGS": "--xla_backend_optimization_level=1"},
     "none of our flags": {"BOOK_NO_FLAGS": "1"},
-    "one core": {"BOOK_CORES": "1"},
-    "many threads": {"BOOK_CORES": "16", "NPROC": "16"},
+    # A cached program was compiled for all cores, and the cache does not tell.
+    "one core": {"BOOK_CORES": "1", "JAX_ENABLE_COMPILATION_CACHE": "false"},
+    "many threads": {
+        "BOOK_CORES": "16",
+        "NPROC": "16",
+        "OPENBLAS_NUM_THREADS": "16",
+    },  # programs are those of the cores
     "Python 3.12": {"BOOK_PYTHON": "python3.12"},
     "Python 3.13": {"BOOK_PYTHON": "python3.13"},
 }
-KINDS = {  # by the words of the comparison; the first that fits
-    "R-hat": r"rhat",
-    "Monte Carlo error": r"\d \* (\w+_)?error|allowed|sound",
-    "effective draws": r"\bess\b",
+KINDS = {  # by the words of the comparison and its sign; the first that fits
+    "R-hat": r"rhat.* <",
+    "Monte Carlo error": r"\d \* (\w+_)?error.* <|right.max.* <|allowed|sound",
+    "effective draws": r"\bess\b|ess_alone",
 }
 
 
@@ -97,7 +102,7 @@ def kind_of(text, sign):
     """What makes a claim's bound."""
     if sign[0] not in "<>":
         return "exact"
-    return next((kind for kind, words in KINDS.items() if re.search(words, text)), "measured margin")
+    return next((kind for kind, words in KINDS.items() if re.search(words, f"{text} {sign}")), "measured margin")
 
 
 def table(chapters, names):
