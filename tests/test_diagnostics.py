@@ -161,6 +161,22 @@ def test_the_error_of_a_share_of_stored_draws():
     assert (np.abs(0.5 - moved) > 6 * np.sqrt(0.25 / size)).all()
 
 
+@pytest.mark.parametrize("num_values, kind", [(1000, "log weights"), (100, "losses"), (1500, "hits")])
+def test_the_error_of_the_difference_of_two_independent_means(num_values, kind):
+    """As ``svi`` compares ELBOs, losses and accuracies with stored ones: five errors, and a mean that is off."""
+    random = np.random.default_rng(6)
+    if kind == "hits":
+        values = random.random((2, 10_000, num_values)) < 0.97
+    elif kind == "losses":  # of ten draws each
+        values = random.normal(size=(2, 10_000, num_values)) + random.gamma(10.0, 0.6, (2, 10_000, num_values))
+    else:
+        values = random.normal(size=(2, 10_000, num_values)) - random.exponential(2.0, (2, 10_000, num_values))
+    gap = np.subtract(*values.mean(axis=2))
+    error = np.sqrt(2) * values[0].std(axis=1) / np.sqrt(num_values)
+    assert (np.abs(gap) <= 5 * error).all()
+    assert (np.abs(gap + 12 * gap.std()) > 5 * error).all()
+
+
 def test_a_stuck_chain_is_seen():
     assert diagnostics.summarize(np.stack([*CHAINS[:3, :, 0], np.zeros(500, np.float32)])).rhat[0] > 1.1
 
