@@ -107,6 +107,7 @@ def test_what_holds_is_kept_and_what_does_not_is_explained(book, capfd):
     printed = capfd.readouterr().out
     assert "1 of 2 chapters to execute" in printed
     assert "2 chapters are executed, and their 3 claims hold" in printed
+    assert not (execute.EXECUTED / "stopped.txt").exists()
     assert execute.main([]) == 0
     assert "0 of 2 chapters to execute" in capfd.readouterr().out
 

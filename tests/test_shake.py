@@ -44,11 +44,8 @@ def test_what_a_loop_asserts_twice_is_two_exact_claims(runs):
     [
         ("check.rhat <= check.rhat_bound", "<=", "R-hat"),
         ("np.abs(found - expected) <= 6 * gap_error", "<=", "Monte Carlo error"),
-        (
-            "gain - half > 5 * error",
-            ">",
-            "measured margin",
-        ),  # an effect: how likely it is to be missed is not in the bound
+        # An effect: how likely it is to be missed is not in the bound.
+        ("gain - half > 5 * error", ">", "measured margin"),
         ("verdict.ess.min() >= 400", ">=", "effective draws"),
         ("from_process[1000] < from_process[300]", "<", "measured margin"),
         ("0.005 < error < 0.022", "<", "measured margin"),

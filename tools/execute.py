@@ -196,6 +196,7 @@ def main(names):
     notebooks = sources()
     refuse_unknown(names, notebooks)
     EXECUTED.mkdir(parents=True, exist_ok=True)
+    (EXECUTED / "stopped.txt").unlink(missing_ok=True)
     shutil.copytree(ROOT / "book/results", EXECUTED / "results", dirs_exist_ok=True)
     wanted = {name: inputs(notebook) for name, notebook in notebooks.items()}
     last = {name: on_record(name) or {} for name in notebooks}

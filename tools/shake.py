@@ -33,11 +33,8 @@ PERTURBATIONS = {  # additions to the environment; XLA_FLAGS come after those of
     "none of our flags": {"BOOK_NO_FLAGS": "1"},
     # A cached program was compiled for all cores, and the cache does not tell.
     "one core": {"BOOK_CORES": "1", "JAX_ENABLE_COMPILATION_CACHE": "false"},
-    "many threads": {
-        "BOOK_CORES": "16",
-        "NPROC": "16",
-        "OPENBLAS_NUM_THREADS": "16",
-    },  # programs are those of the cores
+    # More threads than cores; the programs are still those of the cores that there are.
+    "many threads": {"BOOK_CORES": "16", "NPROC": "16", "OPENBLAS_NUM_THREADS": "16"},
     "Python 3.12": {"BOOK_PYTHON": "python3.12"},
     "Python 3.13": {"BOOK_PYTHON": "python3.13"},
 }
