@@ -34,7 +34,7 @@ $(READY): | $(LOCKED)
 	$(BIN)/pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
-.PHONY: help book test check-site shake results benchmark lab lint pair lock clean
+.PHONY: help book test check-site shake results check-results status benchmark lab lint pair lock clean distclean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -54,8 +54,14 @@ check-site: $(READY) ## look at the built website in headless Chromium, network 
 shake: $(READY) ## execute every chapter under perturbations, hours, and tabulate how far claims are from breaking
 	$(BIN)/python tools/shake.py
 
-results: $(READY) ## compute the stored results again, four hours: experiments/NAME.py -> book/results/NAME.json
-	cd experiments && for script in $(filter-out store.py fits.py,$(notdir $(wildcard experiments/*.py))); do ../$(BIN)/python $$script || exit; done
+results: $(READY) ## compute stored results on all cores, or NAMES=... of them; what is finished is kept in .units
+	$(BIN)/python -m experiments.engine $(NAMES)
+
+check-results: $(READY) ## compute one unit of every stored result again, and compare within the errors of both
+	$(BIN)/python -m experiments.engine --check $(NAMES)
+
+status: $(READY) ## say of each stored result whether the code as it is made it
+	@$(BIN)/python -m experiments.engine --status
 
 benchmark: $(READY) ## measure gradients and samplers beside plain C: benchmarks/*.py, or NAMES=... of them
 	for name in $(or $(NAMES),gradient sgfs sampler); do $(BIN)/python benchmarks/$$name.py || exit; done
@@ -80,5 +86,8 @@ lock: ## compile requirements.txt anew from pyproject.toml; UPGRADE=--upgrade fo
 	(echo '# Compiled from pyproject.toml by `make lock`; do not edit.'; cat requirements.txt) > _build/uv/lock.txt
 	mv _build/uv/lock.txt requirements.txt
 
-clean: ## remove everything made here, the environment too
-	rm -rf .venv _build *.egg-info
+clean: ## remove what was built; the environment and finished units of results stay
+	rm -rf _build *.egg-info
+
+distclean: clean ## remove everything made here, the environment and finished units too
+	rm -rf .venv .units

@@ -51,8 +51,8 @@ def timer_of(function, position, repetitions=4000):
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
     tasks = data.source_moons()
-    labelled = hierarchical.labelled(tasks.x_train, tasks.y_train)
-    position = mcmc.normal_starts(jax.random.key(1), hierarchical.shapes(NETWORK, 18), ())
+    labelled = densities.observe(tasks.x_train, tasks.y_train)
+    position = mcmc.normal_starts(jax.random.key(1), hierarchical.shapes(NETWORK, 18, 2), ())
     ours = hierarchical.log_density(NETWORK)
     np.testing.assert_allclose(plain(position, labelled) - ours(position, labelled), 0.0, atol=0.01)
     folder = tempfile.mkdtemp()

@@ -21,8 +21,8 @@ NETWORK = networks.MLP()
 def hierarchical_run(seed, num_samples, tasks):
     """Return the seconds of a run from dispersed starts and of the same run again, and its diagnostics."""
     key_start, key_chains = jax.random.split(jax.random.key(seed))
-    starts = mcmc.normal_starts(key_start, hierarchical.shapes(NETWORK, 18), (1, 12))
-    seen = jax.tree.map(lambda a: a[None], hierarchical.labelled(tasks.x_train, tasks.y_train))
+    starts = mcmc.normal_starts(key_start, hierarchical.shapes(NETWORK, 18, 2), (1, 12))
+    seen = jax.tree.map(lambda a: a[None], densities.observe(tasks.x_train, tasks.y_train))
     logits, log_density = hierarchical.logits(NETWORK), hierarchical.log_density(NETWORK)
     settings = {"num_samples": num_samples, "max_tree_depth": 6, "data": seen, "choose": stand_out}
     seconds = []

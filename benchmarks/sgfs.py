@@ -25,7 +25,7 @@ NETWORK, SIZE, BATCH, STEPS = networks.MLP(), 500, 50, 40_000
 
 def log_prior(weights):
     """N(0, 1) on every weight."""
-    return densities.normal_log_prior(weights, jnp.ones(3))
+    return densities.log_prior(weights, jnp.ones(3))
 
 
 def log_likelihood(weights, point):
@@ -49,7 +49,7 @@ def timer_of(kernel, start, points):
 
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    tasks = data.fisher_source_moons(jax.random.key(0))
+    tasks = fisher_source_moons(jax.random.key(0))
     points = data.Points(tasks.x_train[0], tasks.y_train[0])
     start = mcmc.normal_starts(jax.random.key(1), jax.eval_shape(NETWORK.init, jax.random.key(1), points.x), (1,))
     slope = gradients.grad_estimator(log_prior, log_likelihood, SIZE)

@@ -1,9 +1,8 @@
 """The thin package that the chapters import, one module at a time. Import it before BlackJAX.
 
-``data -> networks -> densities -> mcmc, svi -> predict -> metrics, plots``, with
-``diagnostics`` beside ``predict``: a module imports only from those on its left.
-``sgfs``, ``psgld`` and ``sgmcmc`` stand beside ``mcmc``.
-``targets -> minibatch_targets, verify`` stand apart: they put samplers to the test.
+``data -> networks -> densities, hierarchical -> mcmc (hmc), sgmcmc (sgfs), svi -> predict -> metrics -> plots``: a
+module imports only from those on its left. ``checks`` and ``common`` serve all, ``diagnostics`` and ``verify`` judge
+samplers, ``priors`` brings copies of networks together.
 
 Importing the package sets how XLA compiles for a processor, in the notebooks, in scripts and in the tests alike.
 """

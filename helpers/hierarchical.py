@@ -5,54 +5,28 @@ means and offsets are N(0, 1), a standard deviation has a hyperprior and is samp
 logarithm. A position is ``{"mean": ..., "log_sd": ..., "offset": ...}``, each by the names of the
 network's layers. A layer that is not in ``mean`` has mean 0; one that is not in ``offset`` is the
 same network layer for all tasks.
+
+    observed = densities.observe(x, y)  # [task, point, feature] and [task, point]
+    starts = mcmc.normal_starts(key, hierarchical.shapes(network, num_tasks=18, num_features=2), (4,))
+    mcmc.sample(key, hierarchical.log_density(network), starts, data=observed)
 """
 
-from helpers import networks
-from helpers.densities import POSITIVE, bernoulli_log_likelihood, observe
+from helpers import checks, networks
+from helpers.densities import POSITIVE, Observed, label_log_likelihood
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-import numpy as np
-import numpyro
-import numpyro.distributions as dist
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 from tensorflow_probability.substrates.jax import distributions as tfd
-
-
-class Labelled(NamedTuple):
-    """The tasks' labelled points; the likelihood of a label is raised to its weight."""
-
-    x: Float[Array, "task point feature"]
-    y: Int[Array, "task point"]
-    weight: Float[Array, "task point"]  # 1: seen; 0: held out, or padding; between: tempered
-
-
-def labelled(x: Array, y: Array, weight: Array | float = 1.0, num_classes: int = 2) -> Labelled:
-    """Check the tasks' points and put them together; one weight may serve all.
-
-    Raises:
-        ValueError: what ``densities.observe`` raises; no task axis; weights of another shape, outside [0, 1].
-    """
-    observed = observe(x, y, np.ones(1), num_classes)
-    if observed.y.ndim != 2:
-        raise ValueError(f"y: given shape {observed.y.shape}, expected [task, point]")
-    weight = np.asarray(weight, dtype=np.float32)
-    if weight.shape not in ((), observed.y.shape) or not ((weight >= 0) & (weight <= 1)).all():
-        raise ValueError(
-            f"weight: given shape {weight.shape}, values {weight.min()} to {weight.max()}, "
-            f"expected one number or shape {observed.y.shape}, values 0 to 1"
-        )
-    return Labelled(observed.x, observed.y, jnp.broadcast_to(jnp.asarray(weight), observed.y.shape))
 
 
 def shapes(
     network: nn.Module,
     num_tasks: int,
-    num_features: int = 2,
+    num_features: int,
     *,
     means: Sequence[str] | None = None,
     special: Sequence[str] | None = None,
@@ -65,24 +39,23 @@ def shapes(
         special: names of the layers whose weights differ from task to task; all by default.
         sd_per_weight: a standard deviation for each weight instead of one a layer.
 
-    Raises:
-        ValueError: no tasks, a layer that the network does not have or that is in neither list.
+    ValueError: no tasks, a layer that the network does not have or that is in neither list.
     """
-    if num_tasks != int(num_tasks) or num_tasks < 1:
-        raise ValueError(f"num_tasks: given {num_tasks}, expected an integer of 1 or more")
+    checks.count(num_tasks=num_tasks)
     layers = networks.parameter_shapes(network, num_features)["params"]
     means = list(layers) if means is None else list(means)
     special = list(layers) if special is None else list(special)
     if set(means) | set(special) != set(layers):
         raise ValueError(f"means, special: given {means} and {special}, expected to cover {list(layers)} and no other")
     scalar = jax.ShapeDtypeStruct((), jnp.float32)
+
+    def of_tasks(leaf):
+        return jax.ShapeDtypeStruct((num_tasks, *leaf.shape), leaf.dtype)
+
     return {
         "mean": {name: layers[name] for name in means},
         "log_sd": {name: layers[name] if sd_per_weight else scalar for name in special},
-        "offset": {
-            name: jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((num_tasks, *leaf.shape), leaf.dtype), layers[name])
-            for name in special
-        },
+        "offset": {name: jax.tree.map(of_tasks, layers[name]) for name in special},
     }
 
 
@@ -122,62 +95,24 @@ def log_prior(position: dict, hyperprior: tfd.Distribution) -> Float[Array, ""]:
 
 def log_density(
     network: nn.Module, hyperprior: tfd.Distribution | None = None
-) -> Callable[[dict, Labelled], Float[Array, ""]]:
+) -> Callable[[dict, Observed], Float[Array, ""]]:
     """Return the log posterior, up to a constant, of all tasks; standard deviations ~ N+(0, 1) by default."""
     hyperprior = tfd.HalfNormal(1.0) if hyperprior is None else hyperprior
+    of_labels = label_log_likelihood(network)
+    total = sum_over_tasks(lambda weights, task: of_labels(weights, task).sum())
 
-    def one_task(weights, task):
-        log_likelihood = bernoulli_log_likelihood(network.apply(weights, task.x), task.y)
-        return (task.weight * log_likelihood).sum()
-
-    total = sum_over_tasks(one_task)
-
-    def density(position, tasks):
-        return log_prior(position, hyperprior) + total(task_weights(position, tasks.y.shape[0]), tasks)
+    def density(position, observed):
+        return log_prior(position, hyperprior) + total(task_weights(position, observed.y.shape[0]), observed)
 
     return density
 
 
-def numpyro_model(network: nn.Module, tasks: Labelled) -> None:
-    """State the model of ``log_density`` in NumPyro, with every layer special and every label seen.
-
-    Its sites are ``mean/Dense_0.kernel``, ``sd/Dense_0``, ``offset/Dense_0.kernel`` and so on.
-    """
-    num_tasks = tasks.y.shape[0]
-    of_position = shapes(network, num_tasks, tasks.x.shape[-1])
-
-    def normals(part):
-        return {
-            name: {
-                leaf: numpyro.sample(f"{part}/{name}.{leaf}", dist.Normal(0.0, 1.0).expand(shape.shape).to_event())
-                for leaf, shape in layer.items()
-            }
-            for name, layer in of_position[part].items()
-        }
-
-    sd = {name: numpyro.sample(f"sd/{name}", dist.HalfNormal(1.0)) for name in of_position["log_sd"]}
-    position = {"mean": normals("mean"), "log_sd": jax.tree.map(jnp.log, sd), "offset": normals("offset")}
-    numpyro.sample("y", dist.BernoulliLogits(logits(network)(position, tasks.x)).to_event(2), obs=tasks.y)
-
-
-def from_numpyro(draws: dict) -> dict:
-    """Return values of ``numpyro_model``'s sites as a position; leading axes are kept."""
-    position = {"mean": {}, "log_sd": {}, "offset": {}}
-    for site, value in draws.items():
-        part, _, name = site.partition("/")
-        if part == "sd":
-            position["log_sd"][name] = jnp.log(value)
-        elif part in position:
-            layer, leaf = name.rsplit(".", 1)
-            position[part].setdefault(layer, {})[leaf] = value
-    return position
-
-
 def sum_over_tasks(function: Callable) -> Callable:
-    """Return ``f(weights, tasks)``, the sum of ``function(weights_t, task_t)``, to be differentiated by weights.
+    """Return ``f(weights, tasks)``, the sum of ``function(weights_t, task_t)``, to be differentiated by weights alone.
 
     A task's value depends on its own weights alone, so each task's gradient is found together
     with its value, one task after the other, while its few numbers are in the processor's cache.
+    What stands in ``tasks`` is data: its gradient is not found, and is 0.
     """
 
     @jax.custom_vjp

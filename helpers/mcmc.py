@@ -3,38 +3,49 @@
 Every chain is one unit of work. Threads take the units one after the other, one thread a core;
 ``vmap`` would make every chain wait for the longest trajectory of all. One program runs every
 unit, so the draws do not depend on how many cores there are, to the last bit.
+
+    starts = mcmc.normal_starts(key_start, shapes, (4,))
+    posterior = mcmc.sample(key, log_density, starts, data=observed)
+    posterior = mcmc.sample(key, log_density, mcmc.normal_starts(key_start, shapes, (18, 4)), tasks=observed)
 """
 
+from helpers import checks, hmc
+from helpers.hmc import Stats
+
 import os
+import time
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
-import blackjax
 import jax
 import jax.numpy as jnp
 import numpy as np
-from blackjax.adaptation.step_size import dual_averaging_adaptation
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, Key
 
+ASTRAY = np.log(100.0)  # a metric so much larger or smaller than its fellows' is that of a chain that is stuck
 
-class Stats(NamedTuple):
-    """What the sampler says of each draw."""
 
-    log_density: Float[Array, "*chain draw"]
-    diverging: Bool[Array, "*chain draw"]
-    acceptance: Float[Array, "*chain draw"]
-    energy: Float[Array, "*chain draw"]
-    integration_steps: Int[Array, "*chain draw"]
+class Warmup(NamedTuple):
+    """What warm-up learnt, of each chain that went on."""
+
+    step_size: Float[Array, "*chain"]
+    inverse_metric: Float[Array, "*chain parameter"]  # in the order of ``ravel_pytree``; shared by a posterior's chains
+    mean_steps: Float[Array, "*chain"]  # mean length of a trajectory, m; shared likewise
+    at_limit: Float[Array, "*chain"]  # share of the no-U-turn trajectories that ended at ``max_tree_depth``
+    chain: Int[Array, "*chain"]  # its place among the starts
+    shared: Bool[Array, "*chain"]  # whether what it learnt entered the averages: a chain that is stuck does not
+    seconds: Float[Array, "*chain"]  # of its core, compiling left out
 
 
 class Posterior(NamedTuple):
-    """Draws, a pytree like one position, and their statistics, on leading axes [chain, draw]."""
+    """Draws, a pytree like one position, their statistics and what warm-up learnt: leading axes [chain, draw]."""
 
     draws: Any
     stats: Stats
+    warmup: Warmup | None = None  # [chain]
 
 
 def normal_starts(key: Key[Array, ""], position: Any, batch: tuple[int, ...], scale: float = 1.0) -> Any:
@@ -53,204 +64,166 @@ def _normals(key, scale, shapes):
     return [scale * row[:size].reshape(shape) for row, size, shape in zip(rows, sizes, shapes, strict=True)]
 
 
+def cores() -> int:
+    """Return how many cores this process may use."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(allowed, os.cpu_count())
+
+
 def sample(
     key: Key[Array, ""],
     log_density: Callable,
     initial_positions: Any,
     *,
+    data: Any = None,
+    tasks: Any = None,
     num_warmup: int = 300,
     num_samples: int = 1000,
     target_acceptance: float = 0.8,
     max_tree_depth: int = 10,
-    data: Any = None,
     choose: Callable[[Any], Int[np.ndarray, "*task kept"]] | None = None,
 ) -> Posterior:
     """Draw from a density by Hamiltonian Monte Carlo with trajectories of random length (Neal 2011, section 4.2).
 
     Three quarters of warm-up are no-U-turn sampling (Hoffman and Gelman 2014). It finds the diagonal metric
     that minimises the Fisher divergence (Seyboldt et al. 2026), and how many steps a trajectory needs (as in
-    Wu et al. 2018). Chains of one posterior share both: the metrics' geometric mean, the mean number of steps m.
+    Wu et al. 2018). Chains of one posterior share both: the metrics' geometric mean, the mean number of steps m,
+    without those of a chain whose metric is on average a hundred times larger or smaller than the median chain's.
     The last quarter tunes each chain's step size by dual averaging. Then everything is fixed, and
     every draw follows a trajectory of 1 to 2 m - 1 steps, each number as likely.
 
     Args:
-        log_density: of one position, up to a constant; ``log_density(position, data_t)`` if
-            there are data. A second call with the same function compiles nothing again.
-        initial_positions: pytree of dispersed starts, leading axis [chain]; with data, [task, chain].
-        num_warmup: warm-up draws of each chain, thrown away.
-        num_samples: draws kept of each chain.
+        log_density: up to a constant, of one position; then of a task if there are tasks, then of the data if
+            there are any. A second call with the same function and shapes compiles nothing again.
+        initial_positions: pytree of dispersed starts, leading axis [chain]; with tasks, [task, chain].
+        data: what all chains share, any pytree.
+        tasks: pytree with leading axis [task]: the tasks are independent posteriors.
+        num_warmup, num_samples: draws of each chain that are thrown away, and that are kept.
         target_acceptance: mean acceptance that the step size is tuned to.
         max_tree_depth: a trajectory of warm-up has at most ``2 ** max_tree_depth - 1`` steps.
-        data: pytree with leading axis [task]: the tasks are independent posteriors.
         choose: given the positions in which the no-U-turn part ends, leading axes like the starts', the
-            indices of the chains that go on, [kept]; with data, [task, kept]. All by default.
+            indices of the chains that go on, [kept]; with tasks, [task, kept]. All by default.
 
-    Returns:
-        draws and statistics, leading axes [chain, draw]; with data, [task, chain, draw].
+    Leading axes of what is returned are [chain, draw]; with tasks, [task, chain, draw]. A chain whose warm-up was not
+    finite is left out, with a warning, and with it as many of every other task.
 
-    Raises:
-        ValueError: no chains, draws or warm-up, shapes that do not fit, a start whose density is not finite.
-        FloatingPointError: a chain whose warm-up, draws or densities are not finite.
+    ValueError: no chains, draws or warm-up, shapes that do not fit, a start whose density is not finite.
+    FloatingPointError: more than half of the chains, or one that was chosen, whose warm-up is not finite; draws or
+        densities that are not.
     """
-    batch = _check(initial_positions, data, num_warmup, num_samples, target_acceptance, max_tree_depth)
+    batch = _check(initial_positions, tasks, num_warmup, num_samples, target_acceptance, max_tree_depth)
     # In NumPy, which compiles nothing.
     positions = jax.tree.map(lambda a: np.asarray(a).reshape(-1, *np.shape(a)[len(batch) :]), initial_positions)
-    data = jax.tree.map(lambda a: np.repeat(np.asarray(a), batch[-1], axis=0), data)
-    _check_start(log_density, positions, data, batch)
+    tasks = jax.tree.map(lambda a: np.repeat(np.asarray(a), batch[-1], axis=0), tasks)
+    data = jax.tree.map(jnp.asarray, data)
+    _check_start(log_density, positions, tasks, data, batch)
     keys = np.asarray(jax.random.key_data(jax.random.split(key, (2, int(np.prod(batch))))))
     sizes = 3 * num_warmup // 4, num_warmup - 3 * num_warmup // 4, num_samples
 
     def unit(index, tree):
         return jax.tree.map(lambda a: a[index], tree)
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
 
         def over_units(program, arguments):
-            units = range(len(arguments[0]))
-            parts = list(pool.map(lambda i: jax.tree.map(np.asarray, program(*unit(i, arguments))), units))
-            return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
+            def run(i):
+                begun = time.perf_counter()
+                return jax.tree.map(np.asarray, program(*unit(i, arguments), data)), time.perf_counter() - begun
+
+            parts, seconds = zip(*pool.map(run, range(len(arguments[0]))), strict=True)
+            return jax.tree.map(lambda *leaves: np.stack(leaves), *parts), np.array(seconds)
 
         # BlackJAX mixes types and ranks; the density itself has just been evaluated under the caller's rules.
         with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-            arguments = keys[0], positions, data
+            arguments = keys[0], positions, tasks
             settings = log_density, sizes[0], target_acceptance, max_tree_depth
-            first = _warm_up.lower(*settings, *unit(0, arguments))
+            first = hmc.warm_up.lower(*settings, *unit(0, arguments), data)
             warm_up = pool.submit(first.compile)  # while the draws are traced
             learnt = jax.tree.map(lambda a: np.ones(a.shape, a.dtype), first.out_info)
-            second = _draw.lower(log_density, *sizes[1:], target_acceptance, keys[1, 0], learnt, unit(0, data))
+            second = hmc.draw.lower(
+                log_density, *sizes[1:], target_acceptance, keys[1, 0], learnt, unit(0, tasks), data
+            )
         draw = pool.submit(second.compile)
-        learnt = over_units(warm_up.result(), arguments)
-        _check_finite("warm-up", learnt, batch)
-        if choose is not None:
-            rows, batch = _chosen(learnt.position, choose, batch)
-            learnt, data = unit(rows, (learnt, data))
-        learnt = learnt._replace(
-            log_inverse_metric=_over_chains(learnt.log_inverse_metric, batch),
-            num_steps=_over_chains(learnt.num_steps, batch),
-        )
-        drawn = over_units(draw.result(), (keys[1][: len(learnt.step_size)], learnt, data))
-    joined = jax.tree.map(lambda leaf: leaf.reshape(*batch, *leaf.shape[1:]), drawn)
+        learnt, seconds = over_units(warm_up.result(), arguments)
+        chain = _going_on(learnt, choose, batch)
+        rows = (chain + batch[-1] * np.arange(np.prod(batch[:-1], dtype=int)).reshape(*batch[:-1], 1)).ravel()
+        batch = chain.shape
+        learnt, tasks, seconds = unit(rows, (learnt, tasks, seconds))
+        learnt, shared = _share(learnt, batch)
+        (*drawn, step_size), more = over_units(draw.result(), (keys[1][: len(rows)], learnt, tasks))
+    inverse_metric = np.exp(learnt.log_inverse_metric)
+    warmup = step_size, inverse_metric, learnt.num_steps, learnt.at_limit, chain.ravel(), shared, seconds + more
+    joined = jax.tree.map(lambda leaf: leaf.reshape(*batch, *leaf.shape[1:]), (*drawn, Warmup(*warmup)))
     posterior = Posterior(*jax.device_put(joined))
-    _check_finite("draws", posterior, batch)
+    bad = np.argwhere(~_finite((posterior.draws, posterior.stats), batch))
+    if len(bad):
+        raise FloatingPointError(f"draws of chains {bad.tolist()}: not finite")
     return posterior
 
 
-class _Learnt(NamedTuple):
-    """What warm-up leaves to the draws, of each unit."""
-
-    position: Any
-    step_size: Float[Array, "*unit"]
-    log_inverse_metric: Float[Array, "*unit parameter"]
-    num_steps: Float[Array, "*unit"]  # mean length of a trajectory
-
-
-@partial(jax.jit, static_argnums=range(4))
-def _warm_up(log_density, num_draws, target_acceptance, max_tree_depth, key, position, data):
-    """Find a step size, a metric and the length of trajectories by NUTS."""
-    start, unravel, flat_density = _flat(log_density, position, data)
-    warmup = blackjax.staged_adaptation(
-        blackjax.nuts,
-        flat_density,
-        "fisher_diag",
-        target_acceptance_rate=target_acceptance,
-        adaptation_info_fn=lambda state, info, adaptation: info.num_integration_steps,
-        max_num_doublings=max_tree_depth,
-    )
-    (state, parameters), lengths = warmup.run(jax.random.wrap_key_data(key), start, num_draws)
-    log_inverse_metric, num_steps = jnp.log(parameters["inverse_mass_matrix"]), lengths[-(num_draws // 3) :].mean()
-    return _Learnt(unravel(state.position), parameters["step_size"], log_inverse_metric, num_steps)
+def _going_on(learnt, choose, batch):
+    """Return which chains of each posterior go on, [*task, kept]."""
+    finite = _finite(learnt, batch)
+    if choose is not None:
+        kept = np.asarray(choose(jax.tree.map(lambda a: a.reshape(*batch, *a.shape[1:]), learnt.position)))
+        fits = kept.ndim == len(batch) and kept.shape[:-1] == batch[:-1] and kept.size and kept.dtype.kind == "i"
+        if not fits or not np.isin(kept, range(batch[-1])).all() or (np.diff(np.sort(kept, axis=-1)) == 0).any():
+            given = f"gave {kept.tolist()}, expected integers {[*batch[:-1], 'kept']} from 0 to {batch[-1] - 1}"
+            raise ValueError(f"choose: {given}, none twice")
+        if not np.take_along_axis(finite, kept, axis=-1).all():
+            raise FloatingPointError(f"choose kept {kept.tolist()}; not finite: {np.argwhere(~finite).tolist()}")
+        return kept
+    count, lost = finite.sum(axis=-1).min(), f"warm-up of chains {np.argwhere(~finite).tolist()}: not finite"
+    if 2 * count < batch[-1]:
+        raise FloatingPointError(lost)
+    if count < batch[-1]:
+        warnings.warn(f"{lost}; {count} of {batch[-1]} chains go on", RuntimeWarning, stacklevel=3)
+    return np.argsort(~finite, axis=-1, kind="stable")[..., :count]
 
 
-@partial(jax.jit, static_argnums=range(4))
-def _draw(log_density, num_tuning, num_samples, target_acceptance, key, learnt, data):
-    """Tune the step size and draw; leaves come back with a leading axis [draw]."""
-    start, unravel, flat_density = _flat(log_density, learnt.position, data)
-    inverse_metric, most = jnp.exp(learnt.log_inverse_metric), 2 * jnp.ceil(learnt.num_steps).astype(int)
-    kernel = blackjax.dynamic_hmc.build_kernel(integration_steps_fn=lambda key: jax.random.randint(key, (), 1, most))
-    key_tuning, key_draws, key_length = jax.random.split(jax.random.wrap_key_data(key), 3)
-    init, update, final = dual_averaging_adaptation(target_acceptance)
+def _share(learnt, batch):
+    """Give the chains of a posterior one metric and one mean length; return whose entered the averages, [*unit]."""
+    size = learnt.log_inverse_metric.mean(axis=-1).reshape(batch)
+    shared = np.abs(size - np.median(size, axis=-1, keepdims=True)) <= ASTRAY
+    shared |= ~shared.any(axis=-1, keepdims=True)
 
-    def one_draw(carry, turn):
-        state, adaptation = carry
-        key, tuning = turn
-        # One kernel, hence one program to compile, serves the tuning and the draws.
-        step_size = jnp.where(tuning, jnp.exp(adaptation.log_step_size), final(adaptation))
-        moved, info = kernel(key, state, flat_density, step_size, inverse_metric)
-        tuned = update(adaptation, info.acceptance_rate)
-        adaptation = jax.tree.map(lambda new, old: jnp.where(tuning, new, old), tuned, adaptation)
-        # BlackJAX reports the energy at the trajectory's end, which is infinite for some that are rejected.
-        energy = (inverse_metric * info.momentum**2).sum() / 2 - state.logdensity
-        stats = Stats(moved.logdensity, info.is_divergent, info.acceptance_rate, energy, info.num_integration_steps)
-        return (moved, adaptation), (moved.position, stats)
+    def mean(values):
+        of_chains = values.reshape(*batch, *values.shape[1:])
+        where = shared.reshape(*batch, *[1] * (values.ndim - 1))
+        found = of_chains.mean(axis=len(batch) - 1, keepdims=True, where=where)
+        return np.broadcast_to(found, of_chains.shape).reshape(values.shape)
 
-    state = blackjax.dynamic_hmc.init(start, flat_density, key_length)
-    keys = jnp.concatenate([jax.random.split(key_tuning, num_tuning), jax.random.split(key_draws, num_samples)])
-    turns = keys, jnp.arange(num_tuning + num_samples) < num_tuning
-    _, drawn = jax.lax.scan(one_draw, (state, init(learnt.step_size)), turns)
-    vectors, stats = jax.tree.map(lambda a: a[num_tuning:], drawn)
-    return jax.vmap(unravel)(vectors), stats
+    learnt = learnt._replace(log_inverse_metric=mean(learnt.log_inverse_metric), num_steps=mean(learnt.num_steps))
+    return learnt, shared.ravel()
 
 
-def _flat(log_density, position, data):
-    """Return a position as one vector, the way back, and the density of such a vector."""
-    vector, unravel = ravel_pytree(position)
-    arguments = () if data is None else (data,)
-    return vector, unravel, lambda v: log_density(unravel(v), *arguments)
-
-
-def _chosen(positions, choose, batch):
-    """Return the rows of the units that ``choose`` names, and their batch shape."""
-    kept = np.asarray(choose(jax.tree.map(lambda a: a.reshape(*batch, *a.shape[1:]), positions)))
-    tasks, chains = batch[:-1], batch[-1]
-    fits = kept.ndim == len(batch) and kept.shape[:-1] == tasks and kept.size
-    if kept.dtype.kind != "i" or not fits or not np.isin(kept, range(chains)).all():
-        raise ValueError(f"choose: gave {kept.tolist()}, expected integers {[*tasks, 'kept']} from 0 to {chains - 1}")
-    rows = kept + chains * np.arange(np.prod(tasks, dtype=int)).reshape(*tasks, 1)
-    return rows.ravel(), kept.shape
-
-
-def _over_chains(values, batch):
-    """Replace each unit's values by their mean over the chains of its posterior."""
-    of_chains = values.reshape(*batch, *values.shape[1:])
-    mean = of_chains.mean(axis=len(batch) - 1, keepdims=True)
-    return np.broadcast_to(mean, of_chains.shape).reshape(values.shape)
-
-
-def _check(positions, data, num_warmup, num_samples, target_acceptance, max_tree_depth):
+def _check(positions, tasks, num_warmup, num_samples, target_acceptance, max_tree_depth):
     """Check the arguments before any work; return the batch shape, [chain] or [task, chain]."""
-    sizes = [("num_warmup", num_warmup, 20), ("num_samples", num_samples, 1), ("max_tree_depth", max_tree_depth, 1)]
-    for name, size, least in sizes:
-        if size != int(size) or size < least:
-            raise ValueError(f"{name}: given {size}, expected an integer of {least} or more")
-    if not 0 < target_acceptance < 1:
-        raise ValueError(f"target_acceptance: given {target_acceptance}, expected a number between 0 and 1")
-    axes = ("chain",) if data is None else ("task", "chain")
-    shapes = [jnp.shape(leaf)[: len(axes)] for leaf in jax.tree.leaves(positions)]
-    if not shapes or len(set(shapes)) > 1 or len(shapes[0]) < len(axes) or 0 in shapes[0]:
-        raise ValueError(
-            f"initial_positions: given leaves that begin {shapes}, expected the same {axes} in all, none 0"
-        )
-    tasks = {jnp.shape(leaf)[:1] for leaf in jax.tree.leaves(data)}
-    if data is not None and tasks != {shapes[0][:1]}:
-        raise ValueError(f"data: given leading axes {sorted(tasks)}, expected {shapes[0][:1]}, one entry a task")
-    return shapes[0]
+    checks.count(num_samples=num_samples, max_tree_depth=max_tree_depth)
+    checks.count(least=20, num_warmup=num_warmup)
+    checks.number(high=1.0, target_acceptance=target_acceptance)
+    batch = checks.leading("initial_positions", positions, ("chain",) if tasks is None else ("task", "chain"))
+    of_tasks = {jnp.shape(leaf)[:1] for leaf in jax.tree.leaves(tasks)}
+    if tasks is not None and of_tasks != {batch[:1]}:
+        raise ValueError(f"tasks: given leading axes {sorted(of_tasks)}, expected {batch[:1]}, one entry a task")
+    return batch
 
 
 @partial(jax.jit, static_argnums=0)
-def _densities(log_density, positions, data):
-    arguments = () if data is None else (data,)
-    return jax.vmap(log_density)(positions, *arguments)
+def _densities(log_density, positions, tasks, data):
+    def one(position, task):
+        return log_density(position, *[part for part in (task, data) if part is not None])
+
+    return jax.vmap(one)(positions, tasks)
 
 
-def _check_start(log_density, positions, data, batch):
-    values = _densities(log_density, positions, data)
+def _check_start(log_density, positions, tasks, data, batch):
+    values = _densities(log_density, positions, tasks, data)
     bad = np.argwhere(~np.isfinite(np.asarray(values).reshape(batch)))
     if len(bad):
         raise ValueError(f"initial_positions: the log density is not finite at {bad.tolist()}, expected a finite start")
 
 
-def _check_finite(what, tree, batch):
-    finite = [np.isfinite(leaf).reshape(*batch, -1).all(axis=-1) for leaf in jax.tree.leaves(tree)]
-    bad = np.argwhere(~np.logical_and.reduce(finite))
-    if len(bad):
-        raise FloatingPointError(f"{what} of chains {bad.tolist()}: not finite")
+def _finite(tree, batch):
+    """Whether all numbers of each chain are finite, [*task, chain]."""
+    return np.logical_and.reduce([np.isfinite(leaf).reshape(*batch, -1).all(axis=-1) for leaf in jax.tree.leaves(tree)])

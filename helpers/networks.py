@@ -1,10 +1,14 @@
 """Networks as Flax Linen modules: ``init`` makes the weights, ``apply`` uses them."""
 
+from helpers import checks
+
 from collections.abc import Callable, Sequence
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 
@@ -15,8 +19,7 @@ class MLP(nn.Module):
     Its parameters are ``{"params": {"Dense_0": {"kernel": ...}, ...}}``, input layer first.
     With ``hidden=()`` it is a linear model. For regression the logit is the mean.
 
-    Raises:
-        ValueError: a layer without units, an activation that is not a function.
+    ValueError: a layer without units, an activation that is not a function.
     """
 
     hidden: Sequence[int] = (5, 5)
@@ -28,8 +31,7 @@ class MLP(nn.Module):
         """Check the sizes and the activation before Flax does anything with them."""
         if not isinstance(self.hidden, Sequence) or any(units != int(units) or units < 1 for units in self.hidden):
             raise ValueError(f"hidden: given {self.hidden}, expected a sequence of integers of 1 or more, one a layer")
-        if self.num_outputs != int(self.num_outputs) or self.num_outputs < 1:
-            raise ValueError(f"num_outputs: given {self.num_outputs}, expected an integer of 1 or more")
+        checks.count(num_outputs=self.num_outputs)
         if not callable(self.activation):
             raise ValueError(f"activation: given {self.activation!r}, expected a function such as flax.linen.tanh")
         super().__post_init__()
@@ -46,6 +48,13 @@ def parameter_shapes(network: nn.Module, num_features: int) -> dict:
     """Return shapes and types of a network's parameters; nothing is computed."""
     one_point = jax.ShapeDtypeStruct((1, num_features), jnp.float32)
     return jax.eval_shape(network.init, jax.random.key(0), one_point)
+
+
+def weights_of(network: nn.Module, num_features: int) -> tuple[Callable[[Array], dict], int]:
+    """Return the function that makes parameters of one vector, in the order of ``ravel_pytree``, and its length."""
+    shapes = parameter_shapes(network, num_features)
+    vector, unravel = ravel_pytree(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
+    return unravel, vector.size
 
 
 def _product(x, kernel, dimension_numbers, precision=None):

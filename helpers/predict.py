@@ -4,6 +4,8 @@ Both splits come from the probabilities of the draws, never from sampled labels:
 standard deviation of sampled labels is a function of their mean and splits nothing.
 """
 
+from helpers import checks
+
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -22,18 +24,11 @@ class Split(NamedTuple):
 
 
 def probabilities(apply: Callable, draws: Any, x: Float[Array, "point feature"]) -> Float[Array, "chain draw point"]:
-    """Return p(y = 1 | x, w) for every draw w.
+    """Return p(y = 1 | x, w) for every draw w; ``apply(position, x)`` gives the logits [point] of one.
 
-    Args:
-        apply: ``apply(position, x)`` gives the logits [point] of one position.
-        draws: pytree with leading axes [chain, draw].
-
-    Raises:
-        ValueError: draws without the two leading axes.
+    ValueError: draws without the two leading axes [chain, draw].
     """
-    shapes = {jnp.shape(leaf)[:2] for leaf in jax.tree.leaves(draws)}
-    if len(shapes) != 1 or len(min(shapes)) < 2:
-        raise ValueError(f"draws: given leaves that begin {sorted(shapes)}, expected the same [chain, draw] in all")
+    checks.leading("draws", draws, ("chain", "draw"))
     return jax.nn.sigmoid(jax.vmap(jax.vmap(lambda position: apply(position, x)))(draws))
 
 
@@ -44,19 +39,14 @@ def variance_split(p: Float[Array, "chain draw point"]) -> Split:
     return Split(mean * (1 - mean), (p * (1 - p)).mean(axis=(0, 1)), p.var(axis=(0, 1)))
 
 
-@jax.jit
 def entropy_split(p: Float[Array, "chain draw point"]) -> Split:
     """Split the entropy of a label, in bits: entropy of the mean = mean entropy + mutual information."""
-    return _entropies(jnp.stack([p, 1 - p], axis=-1))
+    return class_entropy_split(jnp.stack([p, 1 - p], axis=-1))
 
 
 @jax.jit
 def class_entropy_split(p: Float[Array, "chain draw point class"]) -> Split:
     """Split the entropy of a label of several classes as ``entropy_split`` does; log2(classes) bits at most."""
-    return _entropies(p)
-
-
-def _entropies(p):
     total = entr(p.mean(axis=(0, 1))).sum(axis=-1) / jnp.log(2.0)
     aleatoric = entr(p).sum(axis=-1).mean(axis=(0, 1)) / jnp.log(2.0)
     # Rounding may leave a tiny negative difference where all draws agree.

@@ -14,6 +14,8 @@ out; with it no direction of the data is too flat to step in. Minibatch ``t`` en
 steps, which keeps the chain there and the mean large.
 """
 
+from helpers import checks
+
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -38,8 +40,8 @@ class SGFSState(NamedTuple):
 
 
 def sgfs(
-    logprior_fn: Callable[[Any], Float[Array, ""]],
-    loglikelihood_fn: Callable[[Any, Any], Float[Array, ""]],
+    logprior_fn: Callable,
+    loglikelihood_fn: Callable,
     data_size: int,
     *,
     preconditioner: Float[Array, "size size"] | str | None = None,
@@ -50,8 +52,7 @@ def sgfs(
     """Return ``init(position)`` and ``step(key, state, minibatch, step_size)``, both pure.
 
     Args:
-        logprior_fn: of one position, any pytree.
-        loglikelihood_fn: of one position and one datum.
+        logprior_fn, loglikelihood_fn: of one position, any pytree; of one position and one datum.
         data_size: number of data, N.
         preconditioner: the matrix B, in the order of ``ravel_pytree``; None for the identity; "proportional" for
             ``gamma I + P / N``, which needs one factorisation a step and stays positive definite.
@@ -59,17 +60,13 @@ def sgfs(
         gamma: another factor, for minibatches drawn in another way.
         forget: how much more late minibatches count in the running mean than early ones; 0 for a plain mean.
 
-    Raises:
-        ValueError: a data size below 2, a gamma that is not positive, a negative forget, a preconditioner that is
-            not symmetric positive definite; in ``init``, one of the wrong size, a prior whose gradient is not finite
-            or whose precision is not positive semidefinite; in ``step``, a minibatch below 2 or above N data.
+    ValueError: a data size below 2, a gamma that is not positive, a negative forget, a preconditioner that is not
+        symmetric positive definite; in ``init``, one of the wrong size, a prior whose gradient is not finite or
+        whose precision is not positive semidefinite; in ``step``, a minibatch below 2 or above N data.
     """
-    if data_size != int(data_size) or data_size < 2:
-        raise ValueError(f"data_size: given {data_size}, expected an integer of 2 or more")
-    if gamma is not None and not 0 < gamma < np.inf:
-        raise ValueError(f"gamma: given {gamma}, expected a positive number")
-    if not 0 <= forget < np.inf:
-        raise ValueError(f"forget: given {forget}, expected a number of 0 or more")
+    checks.count(least=2, data_size=data_size)
+    checks.number(gamma=1.0 if gamma is None else gamma)
+    checks.number(forget=forget, closed=True)
     proportional = isinstance(preconditioner, str) and preconditioner == PROPORTIONAL
     matrix, root = (None, None) if proportional or preconditioner is None else _check_matrix(preconditioner)
 
@@ -89,11 +86,7 @@ def sgfs(
             raise ValueError(f"minibatch: given {size} data, expected 2 to data_size = {data_size}")
         factor = gamma or (data_size / size + 1 if replace else data_size / size)
         vector, unravel = ravel_pytree(state.position)
-
-        def score(datum):
-            return jax.grad(lambda v: loglikelihood_fn(unravel(v), datum))(vector)
-
-        scores = jax.vmap(score)(minibatch)
+        scores = jax.vmap(lambda datum: jax.grad(lambda v: loglikelihood_fn(unravel(v), datum))(vector))(minibatch)
         mean = scores.mean(axis=0)
         centred = scores - mean[None, :]
         count = state.count + 1
@@ -137,9 +130,7 @@ def _check_matrix(preconditioner):
 
 
 def _check_prior(slope, precision):
-    slope, precision = np.asarray(slope), np.asarray(precision)
-    if not (np.isfinite(slope).all() and np.isfinite(precision).all()):
-        raise ValueError("position: the log prior's gradient or Hessian is not finite there, expected a finite start")
+    checks.finite(position=(slope, precision))
     smallest = np.linalg.eigvalsh(precision).min()
     if smallest < -1e-5 * max(1.0, np.abs(precision).max()):
         raise ValueError(f"logprior_fn: minus its Hessian has eigenvalue {smallest:.3g}, expected none below 0")

@@ -1,10 +1,15 @@
-"""Sampling from minibatches: the loop, and schedules of step sizes.
+"""Sampling from minibatches: the loop that every such sampler shares.
 
 A sampler is anything in the shape of BlackJAX's: ``init(position, key)`` and ``step(key, state, minibatch,
 step_size)``, where a state is a position or holds one. ``helpers.sgfs`` is one, ``blackjax.sgld(gradient)`` another.
+
+    algorithm = sgfs.sgfs(log_prior, log_likelihood, data_size=500)
+    sgmcmc.sample(key, algorithm, starts, points, batch_size=50, step_size=1e-3, num_warmup=2000, num_samples=500)
 """
 
-import os
+from helpers import checks
+from helpers.mcmc import cores
+
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -15,22 +20,6 @@ import jax.numpy as jnp
 import numpy as np
 from blackjax.base import SamplingAlgorithm
 from jaxtyping import Array, Key
-
-
-def decaying(first: float, offset: float = 1000.0, power: float = 0.55) -> Callable[[Array], Array]:
-    """Return ``first (1 + t / offset)^-power``: infinite sum, finite sum of squares (Welling and Teh 2011).
-
-    Raises:
-        ValueError: a power of 1/2 or less, or above 1, for which one of the two sums fails.
-    """
-    if not 0.5 < power <= 1:
-        raise ValueError(f"power: given {power}, expected a number above 0.5, at most 1")
-    return lambda step: first * (1 + step / offset) ** -power
-
-
-def cyclical(first: float, length: int) -> Callable[[Array], Array]:
-    """Return step sizes that fall from ``first`` to 0 as half a cosine every ``length`` steps (Zhang et al. 2020)."""
-    return lambda step: first / 2 * (1 + jnp.cos(jnp.pi * (step % length) / length))
 
 
 def position_of(state: Any) -> Any:
@@ -61,27 +50,21 @@ def sample(
     Args:
         initial_positions: pytree of starts, leading axis [chain].
         data: pytree, leading axis [datum].
-        step_size: a number, or a function of the step's index. All of a call's step sizes are one array, so
-            another step size compiles nothing again.
+        step_size: a number, or a function of the step's index; all of them are one array, so another one compiles
+            nothing again.
         replace: whether a minibatch may hold a datum twice; without, a step costs a sort of all data.
-        keep: what is stored of a state.
+        keep: what is stored of a state, leading axes [chain, draw], the draws of all cycles one after the other.
 
-    Returns:
-        what ``keep`` returns, leading axes [chain, draw], the draws of all cycles one after the other.
-
-    Raises:
-        ValueError: no chains, data, draws or cycles, a batch larger than the data, a step size that is not positive.
-        FloatingPointError: a chain that is not finite; it names the first such draw of each.
+    ValueError: no chains, data, draws or cycles, a batch larger than the data, a step size that is not positive.
+    FloatingPointError: a chain that is not finite; it names the first such draw of each.
     """
-    num_data, num_chains = _leading("data", data), _leading("initial_positions", initial_positions)
-    sizes = {"batch_size": batch_size, "num_samples": num_samples, "thin": thin, "num_cycles": num_cycles}
-    for name, value, least in [*((n, v, 1) for n, v in sizes.items()), ("num_warmup", num_warmup, 0)]:
-        if value != int(value) or value < least:
-            raise ValueError(f"{name}: given {value}, expected an integer of {least} or more")
+    (num_data,) = checks.leading("data", data, ("datum",))
+    (num_chains,) = checks.leading("initial_positions", initial_positions, ("chain",))
+    checks.count(batch_size=batch_size, num_samples=num_samples, thin=thin, num_cycles=num_cycles)
+    checks.count(least=0, num_warmup=num_warmup)
     if batch_size > num_data:
         raise ValueError(f"batch_size: given {batch_size}, expected at most {num_data}, the number of data")
-    num_steps = num_cycles * (num_warmup + num_samples * thin)
-    step_sizes = _step_sizes(step_size, num_steps).reshape(num_cycles, -1)
+    step_sizes = _step_sizes(step_size, num_cycles * (num_warmup + num_samples * thin)).reshape(num_cycles, -1)
     lengths = num_warmup, num_samples, thin
     keys = jax.random.key_data(jax.random.split(key, (num_chains, 2)))
     # BlackJAX mixes types and ranks.
@@ -92,7 +75,7 @@ def sample(
             state = algorithm.init(position, jax.random.wrap_key_data(keys[chain, 0]))
             units.append((keys[chain, 1], jax.tree.map(jnp.asarray, state), step_sizes, data))
         run = _one_chain.lower(algorithm.step, keep, lengths, batch_size, replace, *units[0]).compile()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         parts = list(pool.map(lambda unit: jax.tree.map(np.asarray, run(*unit)), units))
     draws = jax.tree.map(lambda *leaves: np.stack(leaves).reshape(num_chains, -1, *leaves[0].shape[2:]), *parts)
     _check_finite(draws, num_chains)
@@ -142,18 +125,10 @@ def _one_chain(step, keep, lengths, batch_size, replace, key, state, step_sizes,
     return jax.lax.scan(cycle, state, (jax.random.split(jax.random.wrap_key_data(key), len(step_sizes)), step_sizes))[1]
 
 
-def _leading(name, tree):
-    shapes = {jnp.shape(leaf)[:1] for leaf in jax.tree.leaves(tree)}
-    if len(shapes) != 1 or shapes & {(), (0,)}:
-        raise ValueError(f"{name}: given leaves that begin {sorted(shapes)}, expected the same number in all, not 0")
-    return shapes.pop()[0]
-
-
 def _step_sizes(step_size, num_steps):
     index = np.arange(num_steps, dtype=np.float32)
-    values = np.broadcast_to(
-        np.asarray(step_size(index) if callable(step_size) else step_size, np.float32), index.shape
-    )
+    given = np.asarray(step_size(index) if callable(step_size) else step_size, np.float32)
+    values = np.broadcast_to(given, index.shape)
     bad = np.flatnonzero(~(values > 0))
     if len(bad):
         raise ValueError(f"step_size: given {values[bad[0]]} at step {bad[0]}, expected a positive number")

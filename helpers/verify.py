@@ -1,14 +1,32 @@
-"""Is a sampler right? Averages against exact values, ranks against uniform ones."""
+"""Is a sampler right? Averages against exact values, ranks against uniform ones.
 
+    verdict = verify.judge(draws, target)  # or draws [chain, draw, quantity] and their exact means
+    assert verdict.passed.all()
+
+``experiments.are_the_samplers_right.targets`` has densities whose expectations are known exactly.
+"""
+
+from helpers import checks
 from helpers.diagnostics import CHANCE, LEAST_ESS, rhat_bound, standard_error, summarize
-from helpers.targets import Target
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from scipy import stats
+
+
+class Target(NamedTuple):
+    """A density, quantities of its draws, and their exact expectations."""
+
+    name: str
+    log_density: Callable[[Any], Float[Array, ""]]  # of one position, up to a constant
+    position: Any  # the shapes of one position
+    quantities: Callable[[Any], Float[Array, " quantity"]]
+    exact: Float[np.ndarray, " quantity"]
+    labels: tuple[str, ...]
 
 
 class Verdict(NamedTuple):
@@ -24,38 +42,41 @@ class Verdict(NamedTuple):
     passed: Bool[np.ndarray, " quantity"]  # enough, and the difference is allowed
 
 
-def judge(draws: Any, target: Target, chance: float = CHANCE, bias: float = 0.0) -> Verdict:
-    """Compare the averages of a run with a target's exact expectations.
+def judge(draws: Any, target: Target | Float[np.ndarray, "*quantity"], chance: float = CHANCE, bias: float = 0.0):
+    """Compare the averages of a run with exact expectations.
 
     No tolerance is set by hand: a difference, and an R-hat, may be as large as ``chance``, shared by all
     quantities, allows at the run's own effective sample size. A run with fewer than 400 effective draws, counted
-    in chains taken one at a time, does not pass.
+    in chains taken one at a time, does not pass. A right run fails with probability FALSE_ALARM at most; of runs whose
+    mean is off by 0.2 sd at an ESS of 1000, POWER are found (``tests/test_verify.py``).
 
     Args:
-        draws: pytree like the target's position, leading axes [chain, draw].
+        draws: pytree like the target's position, leading axes [chain, draw]; with exact values, the quantities
+            themselves, [chain, draw, *quantity].
+        target: a ``Target``, or the exact values.
         bias: what a sampler that is not exact is known to be off by, in standard deviations of the quantity.
 
-    Raises:
-        ValueError: fewer than 2 chains or 8 draws, draws that are not finite, a negative bias.
+    ValueError: fewer than 2 chains or 8 draws, shapes that do not fit, draws that are not finite, a negative bias.
     """
-    if not 0 <= bias < np.inf:
-        raise ValueError(f"bias: given {bias}, expected a number of 0 or more")
-    leading = {np.shape(leaf)[:2] for leaf in jax.tree.leaves(draws)}
-    if len(leading) != 1 or len(min(leading)) < 2 or min(min(leading)) < 2 or min(leading)[1] < 8:
-        raise ValueError(f"draws: given leaves that begin {sorted(leading)}, expected [chain, draw], 2 and 8 at least")
-    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(draws)):
-        raise ValueError("draws: given some that are not finite, expected none")
-    values = jax.jit(lambda d: jax.lax.map(lambda chain: jax.lax.map(target.quantities, chain), d))(draws)
-    values = np.asarray(values, np.float64)
-    found = summarize(values)
-    spread = values.std(axis=(0, 1))
+    checks.number(bias=bias, closed=True)
+    num_chains, num_draws = checks.leading("draws", draws, ("chain", "draw"))
+    if num_chains < 2 or num_draws < 8:
+        raise ValueError(f"draws: given {num_chains} chains of {num_draws}, expected 2 of 8 at least")
+    checks.finite(draws=draws)
+    if isinstance(target, Target):
+        draws = jax.jit(lambda d: jax.lax.map(lambda chain: jax.lax.map(target.quantities, chain), d))(draws)
+        target = target.exact
+    values, exact = np.asarray(draws, np.float64), np.asarray(target, np.float64)
+    if values.shape[2:] != exact.shape:
+        raise ValueError(f"draws, target: given {values.shape[2:]} quantities and {exact.shape} exact values")
+    values, exact = values.reshape(num_chains, num_draws, -1), exact.ravel()
+    found, spread = summarize(values), values.std(axis=(0, 1))
     spread = np.where(spread > 0, spread, np.nan)  # what never moved has no error
-    difference, error = (values.mean(axis=(0, 1)) - target.exact) / spread, standard_error(values) / spread
-    num_chains, num_draws, size = values.shape
-    bound = rhat_bound(found.ess_alone, size, num_draws, num_chains, chance)
+    difference, error = (values.mean(axis=(0, 1)) - exact) / spread, standard_error(values) / spread
+    bound = rhat_bound(found.ess_alone, exact.size, num_draws, num_chains, chance)
     enough = (found.ess_alone >= LEAST_ESS) & (found.rhat <= bound)  # both false where nothing moved: NaN
     # The error is itself estimated, hence Student's t.
-    allowed = bias + stats.t.isf(chance / 2 / size, np.maximum(found.ess_alone, 10) / 5) * error
+    allowed = bias + stats.t.isf(chance / 2 / exact.size, np.maximum(found.ess_alone, 10) / 5) * error
     passed = enough & (np.abs(difference) <= allowed)
     return Verdict(difference, error, allowed, found.ess_alone, found.rhat, bound, enough, passed)
 
@@ -63,29 +84,14 @@ def judge(draws: Any, target: Target, chance: float = CHANCE, bias: float = 0.0)
 def ranks(values: Float[Array, " replication draw *quantity"], truth: Float[Array, " replication *quantity"]) -> Int:
     """Return how many draws lie below the value that made the data (Talts et al. 2018); ties count half, rounded down.
 
-    Raises:
-        ValueError: shapes that do not fit, or values that are not finite.
+    ValueError: shapes that do not fit, or values that are not finite.
     """
     values, truth = np.asarray(values), np.asarray(truth)
     if values.ndim < 2 or (values.shape[0], *values.shape[2:]) != truth.shape:
-        raise ValueError(
-            f"values, truth: given shapes {values.shape} and {truth.shape}, expected one axis of draws more"
-        )
-    if not (np.isfinite(values).all() and np.isfinite(truth).all()):
-        raise ValueError("values, truth: given some that are not finite, expected none")
+        raise ValueError(f"values, truth: given {values.shape} and {truth.shape}, expected one axis of draws more")
+    checks.finite(values=values, truth=truth)
     below, equal = (values < truth[:, None]).sum(axis=1), (values == truth[:, None]).sum(axis=1)
     return below + equal // 2
-
-
-def rank_band(num_replications: int, num_draws: int, chance: float = 0.05, simulations: int = 2000) -> Float:
-    """Return the largest distance of the ranks' cumulative share from a straight line that chance explains.
-
-    The distance is standardised by its binomial standard deviation, so that the ends of the line count as much
-    as its middle (Sailynoja, Burkner and Vehtari 2022); ``rank_distance`` is what to compare with it.
-    """
-    random = np.random.default_rng(5)
-    drawn = random.integers(0, num_draws + 1, size=(num_replications, simulations))
-    return float(np.quantile(rank_distance(drawn, num_draws), 1 - chance))
 
 
 def rank_difference(
@@ -96,9 +102,3 @@ def rank_difference(
     share = np.stack([(found < step).mean(axis=0) for step in range(1, num_draws + 1)])
     line = (np.arange(1, num_draws + 1) / (num_draws + 1)).reshape(-1, *[1] * (share.ndim - 1))
     return line, share - line
-
-
-def rank_distance(found: Int[np.ndarray, " replication *quantity"], num_draws: int) -> Float[np.ndarray, "*quantity"]:
-    """Return the largest distance of the ranks' cumulative share from a straight line, standardised."""
-    line, difference = rank_difference(found, num_draws)
-    return (np.abs(difference) / np.sqrt(line * (1 - line) / len(found))).max(axis=0)

@@ -12,6 +12,8 @@ import pytest
 import scipy.stats
 from numpyro.infer.util import log_density as numpyro_log_density
 
+from experiments.svi import models
+
 random = np.random.default_rng(0)
 X, Y = random.normal(size=(3, 12, 2)).astype(np.float32), random.integers(0, 2, size=(3, 12)).astype(np.int32)
 SCALES = (0.5, 2.0, 6.0)
@@ -38,7 +40,7 @@ def test_prior_is_normal_with_a_scale_per_layer(flat):
     _, _, params = flat
     leaves = {i: jax.tree.leaves(params["params"][f"Dense_{i}"]) for i in range(3)}
     expected = sum(scipy.stats.norm(0, SCALES[i]).logpdf(leaf).sum() for i in leaves for leaf in leaves[i])
-    np.testing.assert_allclose(densities.normal_log_prior(params, jnp.array(SCALES)), expected, rtol=1e-5)
+    np.testing.assert_allclose(densities.log_prior(params, jnp.array(SCALES)), expected, rtol=1e-5)
 
 
 def test_likelihood_is_bernoulli_and_stable_far_out():
@@ -53,7 +55,7 @@ def test_flat_posterior_is_prior_times_likelihood(flat):
     network, observed, params = flat
     logits = np.asarray(network.apply(params, observed.x), np.float64)
     expected = -np.logaddexp(0, (1 - 2 * np.asarray(observed.y)) * logits).sum()
-    expected += densities.normal_log_prior(params, observed.prior_scales)
+    expected += densities.log_prior(params, observed.prior_scales)
     np.testing.assert_allclose(densities.flat_log_density(network)(params, observed), expected, rtol=1e-5)
 
 
@@ -67,7 +69,7 @@ def test_flat_posterior_equals_numpyros(flat):
         return densities.flat_log_density(network)({"params": nested}, observed)
 
     def theirs(sites):
-        return numpyro_log_density(densities.flat_numpyro, (network, observed), {}, sites)[0]
+        return numpyro_log_density(models.flat_model, (network, observed), {}, sites)[0]
 
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         expected = jax.jit(jax.value_and_grad(theirs))(sites)
@@ -98,9 +100,9 @@ def test_copies_of_a_network_have_the_same_density(flat, hidden_layer):
 
 def test_observed_gives_every_task_the_scales():
     observed = densities.observe(X, Y, SCALES)
-    assert [a.shape for a in observed] == [(3, 12, 2), (3, 12), (3, 3)]
-    assert [a.dtype.name for a in observed] == ["float32", "int32", "float32"]
-    assert (observed.prior_scales == jnp.array([SCALES] * 3)).all()
+    assert [a.shape for a in observed] == [(3, 12, 2), (3, 12), (3, 12), (3, 3)]
+    assert [a.dtype.name for a in observed] == ["float32", "int32", "float32", "float32"]
+    assert (observed.prior_scales == jnp.array([SCALES] * 3)).all() and (observed.weight == 1).all()
 
 
 @pytest.mark.parametrize(
@@ -126,4 +128,4 @@ def test_impossible_data_are_refused(x, y, scales, message):
 def test_scales_of_another_number_of_layers_are_refused(flat):
     _, _, params = flat
     with pytest.raises(ValueError, match="scales: given 2, expected one for each of the 3 layers"):
-        densities.normal_log_prior(params, jnp.ones(2))
+        densities.log_prior(params, jnp.ones(2))

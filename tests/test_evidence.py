@@ -1,13 +1,13 @@
 """Evidence equals closed forms: of a normal model by bridge and by Laplace, of a network's copies by counting."""
 
-from helpers import evidence
-
 import itertools
 import math
 
 import numpy as np
 import pytest
 import scipy.stats
+
+from experiments.regression import evidence
 
 POWERS = np.linspace(0, 1, 6) ** 3
 NOISE, WIDTH, Y = 0.5, 2.0, np.random.default_rng(0).normal(1.0, 0.5, size=8)

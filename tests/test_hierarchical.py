@@ -8,6 +8,8 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pytest
 import scipy.stats
 from numpyro.infer.util import log_density as numpyro_log_density
@@ -41,7 +43,7 @@ def network(request):
 @pytest.fixture(scope="module", params=ARMS.values(), ids=ARMS)
 def position(request, network):
     return mcmc.normal_starts(
-        jax.random.key(1), hierarchical.shapes(network, NUM_TASKS, **request.param), (), scale=0.7
+        jax.random.key(1), hierarchical.shapes(network, NUM_TASKS, 2, **request.param), (), scale=0.7
     )
 
 
@@ -55,7 +57,7 @@ def position(request, network):
     ],
 )
 def test_number_of_parameters(settings, expected):
-    assert size(hierarchical.shapes(MLP(), 18, **settings)) == expected
+    assert size(hierarchical.shapes(MLP(), 18, 2, **settings)) == expected
 
 
 def test_weights_by_hand():
@@ -99,7 +101,7 @@ def in_words(network, position, labelled, log_hyperprior):
 
 
 def test_posterior_is_priors_times_likelihood(network, position):
-    labelled = hierarchical.labelled(X, Y, WEIGHT)
+    labelled = densities.observe(X, Y, weight=WEIGHT)
     found = hierarchical.log_density(network)(position, labelled)
     expected = in_words(network, position, labelled, scipy.stats.halfnorm.logpdf)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
@@ -113,13 +115,13 @@ def test_posterior_is_priors_times_likelihood(network, position):
     ],
 )
 def test_standard_deviations_take_another_prior(network, position, hyperprior, log_hyperprior):
-    labelled = hierarchical.labelled(X, Y)
+    labelled = densities.observe(X, Y)
     found = hierarchical.log_density(network, hyperprior)(position, labelled)
     np.testing.assert_allclose(found, in_words(network, position, labelled, log_hyperprior), rtol=1e-5)
 
 
 def test_gradient_is_that_of_plain_differentiation(network, position):
-    labelled = hierarchical.labelled(X, Y, WEIGHT)
+    labelled = densities.observe(X, Y, weight=WEIGHT)
 
     def plain(position):
         log_likelihood = densities.bernoulli_log_likelihood(hierarchical.logits(network)(position, labelled.x), Y)
@@ -138,7 +140,7 @@ def test_sum_over_tasks_and_its_gradient():
 
 def test_weights_hold_points_out_and_temper_them(network, position):
     def value(y, weight):
-        return hierarchical.log_density(network)(position, hierarchical.labelled(X, y, weight))
+        return hierarchical.log_density(network)(position, densities.observe(X, y, weight=weight))
 
     hidden = np.arange(12)[None] >= np.array([[3], [12], [0]])
     kept = np.where(hidden, 0.0, 1.0)
@@ -157,9 +159,9 @@ def symmetric_copy(part, order, signs):
 
 
 def test_copies_of_all_networks_together_have_the_same_density(network):
-    position = mcmc.normal_starts(jax.random.key(2), hierarchical.shapes(network, NUM_TASKS), ())
+    position = mcmc.normal_starts(jax.random.key(2), hierarchical.shapes(network, NUM_TASKS, 2), ())
     copy = partial(symmetric_copy, order=jnp.array([3, 0, 4, 1, 2]), signs=jnp.array([1.0, -1.0, -1.0, 1.0, -1.0]))
-    labelled = hierarchical.labelled(X, Y)
+    labelled = densities.observe(X, Y)
 
     def value(**parts):
         return float(hierarchical.log_density(network)({**position, **parts}, labelled))
@@ -172,7 +174,6 @@ def test_copies_of_all_networks_together_have_the_same_density(network):
 @pytest.mark.parametrize(
     "x, y, weight, message",
     [
-        (X[0], Y[0], 1.0, r"y: given shape \(12,\), expected \[task, point\]"),
         (X, Y + 1, 1.0, r"y: given labels \[1, 2\], expected 0 and 1"),
         (X, Y, np.ones(12), r"weight: given shape \(12,\), .* expected one number or shape \(3, 12\)"),
         (X, Y, -0.5, r"weight: .* values -0.5 to -0.5, .* values 0 to 1"),
@@ -182,7 +183,7 @@ def test_copies_of_all_networks_together_have_the_same_density(network):
 )
 def test_impossible_data_are_refused(x, y, weight, message):
     with pytest.raises(ValueError, match=message):
-        hierarchical.labelled(x, y, weight)
+        densities.observe(x, y, weight=weight)
 
 
 @pytest.mark.parametrize(
@@ -196,13 +197,13 @@ def test_impossible_data_are_refused(x, y, weight, message):
 )
 def test_impossible_models_are_refused(num_tasks, settings, message):
     with pytest.raises(ValueError, match=message):
-        hierarchical.shapes(MLP(), num_tasks, **settings)
+        hierarchical.shapes(MLP(), num_tasks, 2, **settings)
 
 
 def test_independent_posteriors_are_sampled_together():
     network = MLP(hidden=(2,))
-    data = [hierarchical.labelled(X[:2, 2 * i : 2 * i + 5], Y[:2, 2 * i : 2 * i + 5]) for i in range(2)]
-    starts = mcmc.normal_starts(jax.random.key(3), hierarchical.shapes(network, 2), (2, 2))
+    data = [densities.observe(X[:2, 2 * i : 2 * i + 5], Y[:2, 2 * i : 2 * i + 5]) for i in range(2)]
+    starts = mcmc.normal_starts(jax.random.key(3), hierarchical.shapes(network, 2, 2), (2, 2))
     posterior = mcmc.sample(
         jax.random.key(4),
         hierarchical.log_density(network),
@@ -210,20 +211,40 @@ def test_independent_posteriors_are_sampled_together():
         num_warmup=20,
         num_samples=5,
         max_tree_depth=4,
-        data=jax.tree.map(lambda *leaves: jnp.stack(leaves), *data),
+        tasks=jax.tree.map(lambda *leaves: jnp.stack(leaves), *data),
     )
     assert posterior.stats.log_density.shape == (2, 2, 5)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(posterior))
 
 
+def numpyro_model(network, tasks):
+    """State the model in NumPyro: every layer special, every label seen."""
+    shapes = hierarchical.shapes(network, NUM_TASKS, tasks.x.shape[-1])
+
+    def normals(part):
+        return {
+            name: {
+                leaf: numpyro.sample(f"{part}/{name}.{leaf}", dist.Normal(0.0, 1.0).expand(shape.shape).to_event())
+                for leaf, shape in layer.items()
+            }
+            for name, layer in shapes[part].items()
+        }
+
+    sd = {name: numpyro.sample(f"sd/{name}", dist.HalfNormal(1.0)) for name in shapes["log_sd"]}
+    weights, offset = normals("mean"), normals("offset")
+    for name, layer in weights.items():
+        weights[name] = {leaf: mean + sd[name] * offset[name][leaf] for leaf, mean in layer.items()}
+    of_tasks = jax.vmap(network.apply)({"params": weights}, tasks.x)
+    numpyro.sample("y", dist.BernoulliLogits(of_tasks).to_event(2), obs=tasks.y)
+
+
 def test_density_equals_numpyros(network):
-    position = mcmc.normal_starts(jax.random.key(3), hierarchical.shapes(network, NUM_TASKS), (), scale=0.7)
-    tasks = hierarchical.labelled(X, Y)
+    position = mcmc.normal_starts(jax.random.key(3), hierarchical.shapes(network, NUM_TASKS, 2), (), scale=0.7)
+    tasks = densities.observe(X, Y)
     sites = {f"sd/{name}": jnp.exp(value) for name, value in position["log_sd"].items()}
     for part in ("mean", "offset"):
         sites |= {f"{part}/{name}.{leaf}": v for name, layer in position[part].items() for leaf, v in layer.items()}
-    assert_same(hierarchical.from_numpyro(sites), position)
-    model = partial(hierarchical.numpyro_model, network)
+    model = partial(numpyro_model, network)
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         theirs, _ = numpyro_log_density(model, (tasks,), {}, sites)
     jacobian = sum(position["log_sd"].values())

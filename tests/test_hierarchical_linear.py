@@ -1,21 +1,38 @@
 """Hierarchical logistic regression: NumPyro's density and gradient, and a scale that keeps its prior."""
 
 from helpers import densities, mcmc
+from helpers.densities import Observed
 
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pytest
 from numpyro.infer.util import potential_energy
 
+from experiments.flat_bnn import lines
+
 random = np.random.default_rng(0)
 X, Y = random.normal(size=(3, 12, 2)).astype(np.float32), random.integers(0, 2, size=(3, 12)).astype(np.int32)
+OBSERVED = densities.observe(X, Y)
 
 
 def position_of(seed):
-    return mcmc.normal_starts(jax.random.key(seed), densities.hierarchical_linear_shapes(3), ())
+    return mcmc.normal_starts(jax.random.key(seed), lines.shapes(3), ())
+
+
+def numpyro_model(x, y):
+    """State the model in NumPyro."""
+    mean = numpyro.sample("mean", dist.Normal(0.0, 1.0).expand([3]).to_event(1))
+    sd = numpyro.sample("sd", dist.HalfNormal(1.0))
+    with numpyro.plate("task", x.shape[0]):
+        offsets = numpyro.sample("offsets", dist.Normal(0.0, 1.0).expand([3]).to_event(1))
+    weights = mean + sd * offsets
+    logits = (x * weights[:, None, :2]).sum(axis=-1) + weights[:, 2:]
+    numpyro.sample("y", dist.BernoulliLogits(logits).to_event(2), obs=y)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -23,11 +40,11 @@ def test_hierarchical_posterior_equals_numpyros(seed):
     position = position_of(seed)
 
     def ours(position):
-        return densities.hierarchical_linear_log_density(position, X, Y)
+        return lines.log_density(position, OBSERVED)
 
     def theirs(position):  # NumPyro's own coordinate of a positive site is its logarithm too
         sites = {"mean": position["mean"], "sd": position["log_sd"], "offsets": position["offsets"]}
-        return -potential_energy(densities.hierarchical_linear_numpyro, (X, Y), {}, sites)
+        return -potential_energy(numpyro_model, (X, Y), {}, sites)
 
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         expected = jax.jit(jax.value_and_grad(theirs))(position)
@@ -40,8 +57,8 @@ def test_scale_keeps_its_half_normal_prior_through_the_logarithm():
     position = {"mean": jnp.zeros(3), "offsets": jnp.zeros((1, 3))}
 
     def density(log_sd):  # of no points: the prior alone
-        nothing = jnp.zeros((1, 0, 2)), jnp.zeros((1, 0), jnp.int32)
-        return jnp.exp(densities.hierarchical_linear_log_density({**position, "log_sd": log_sd}, *nothing))
+        nothing = Observed(jnp.zeros((1, 0, 2)), jnp.zeros((1, 0), jnp.int32), jnp.zeros((1, 0)))
+        return jnp.exp(lines.log_density({**position, "log_sd": log_sd}, nothing))
 
     values = np.asarray(jax.vmap(density)(log_sd)) * (2 * np.pi) ** 3  # six standard normals at 0
     np.testing.assert_allclose(np.trapezoid(values, log_sd), 1, rtol=1e-4)
@@ -53,4 +70,4 @@ def test_linear_logits_are_one_line_per_task():
     position = position_of(0)
     weights = position["mean"][None] + np.exp(position["log_sd"]) * position["offsets"]
     expected = [X[t] @ weights[t, :2] + weights[t, 2] for t in range(3)]
-    np.testing.assert_allclose(densities.linear_logits(position, X), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(lines.logits(position, X), expected, rtol=1e-4, atol=1e-5)

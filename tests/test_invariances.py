@@ -31,7 +31,7 @@ def points(seed):
 def position(seed):
     """Return a position of the hierarchical network."""
     random = np.random.default_rng(seed)
-    shapes = hierarchical.shapes(NETWORK, TASKS)
+    shapes = hierarchical.shapes(NETWORK, TASKS, 2)
     return jax.tree.map(lambda leaf: random.normal(size=leaf.shape).astype(np.float32), shapes)
 
 
@@ -60,8 +60,8 @@ def test_the_order_of_points_does_not_matter(seed, order):
     (x, y), weights, order = points(seed), flat_weights(seed), np.array(order)
     before = FLAT(weights, densities.observe(x[0], y[0], jnp.ones(3)))
     close(before, FLAT(weights, densities.observe(x[0][order], y[0][order], jnp.ones(3))))
-    before = HIERARCHICAL(position(seed), hierarchical.labelled(x, y))
-    close(before, HIERARCHICAL(position(seed), hierarchical.labelled(x[:, order], y[:, order])))
+    before = HIERARCHICAL(position(seed), densities.observe(x, y))
+    close(before, HIERARCHICAL(position(seed), densities.observe(x[:, order], y[:, order])))
 
 
 @given(SEEDS, ORDER(range(TASKS)))
@@ -69,8 +69,8 @@ def test_the_order_of_tasks_does_not_matter(seed, order):
     (x, y), before, order = points(seed), position(seed), np.array(order)
     after = {**before, "offset": jax.tree.map(lambda leaf: leaf[order], before["offset"])}
     close(
-        HIERARCHICAL(before, hierarchical.labelled(x, y)),
-        HIERARCHICAL(after, hierarchical.labelled(x[order], y[order])),
+        HIERARCHICAL(before, densities.observe(x, y)),
+        HIERARCHICAL(after, densities.observe(x[order], y[order])),
     )
     close(np.asarray(LOGITS(before, x))[order], LOGITS(after, x[order]))
 
@@ -89,7 +89,7 @@ def test_hidden_units_have_no_names_and_no_signs(seed, order, signs):
 def test_in_the_hierarchical_network_means_and_offsets_are_renamed_together(seed, order, signs):
     (x, y), before = points(seed), position(seed)
     after = {**before, **{part: relabel(before[part], order, signs) for part in ("mean", "offset")}}
-    labelled = hierarchical.labelled(x, y)
+    labelled = densities.observe(x, y)
     close(HIERARCHICAL(before, labelled), HIERARCHICAL(after, labelled))
     close(LOGITS(before, x), LOGITS(after, x))
 
@@ -98,8 +98,8 @@ def test_an_order_that_does_matter_is_noticed():
     """Labels moved without their points: the tests above can fail."""
     x, y = points(1)
     order = np.roll(np.arange(POINTS), 1)
-    before = HIERARCHICAL(position(1), hierarchical.labelled(x, y))
-    assert abs(before - HIERARCHICAL(position(1), hierarchical.labelled(x, y[:, order]))) > 0.1
+    before = HIERARCHICAL(position(1), densities.observe(x, y))
+    assert abs(before - HIERARCHICAL(position(1), densities.observe(x, y[:, order]))) > 0.1
 
 
 PROBABILITIES = some.lists(some.integers(1, 999).map(lambda thousandths: thousandths / 1000), min_size=12, max_size=12)

@@ -9,6 +9,8 @@ import scipy.stats
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
+from experiments.regression import crps
+
 random = np.random.default_rng(0)
 P = random.uniform(0.03, 0.97, size=(4, 250)).astype(np.float32)  # [task, point]
 Y = (random.uniform(size=P.shape) < P**2).astype(np.int32)  # labels of other probabilities: not calibrated
@@ -59,14 +61,6 @@ def test_right_probabilities_reach_the_floor_that_is_reported():
     np.testing.assert_allclose(found.standard_error, gaps.std(axis=0), rtol=0.03)
 
 
-def test_selective_accuracy_decides_the_surest_points_first():
-    found = metrics.selective_accuracy(P, Y)
-    order = np.argsort(-abs(P.ravel() - 0.5), kind="stable")
-    right = (P.ravel() > 0.5) == Y.ravel()
-    np.testing.assert_allclose(found, [right[order[: k + 1]].mean() for k in range(P.size)], rtol=1e-5)
-    np.testing.assert_allclose(found[-1], metrics.accuracy(P, Y), rtol=1e-6)
-
-
 def test_one_row_of_a_table_holds_every_score():
     calibration = metrics.calibration_error(P, Y)
     row = metrics.scores(P, Y)
@@ -81,7 +75,6 @@ SCORES = [
     metrics.brier_score,
     metrics.calibration_error,
     metrics.scores,
-    metrics.selective_accuracy,
 ]
 
 
@@ -138,24 +131,24 @@ def test_crps_of_normal_draws_is_the_closed_form():
     draws = 1.5 * random.normal(size=(2, count // 2, 5))
     normal = scipy.stats.norm
     expected = 1.5 * (z * (2 * normal.cdf(z) - 1) + 2 * normal.pdf(z) - 1 / np.sqrt(np.pi))  # Gneiting and Raftery
-    np.testing.assert_allclose(metrics.crps(draws, AT), expected.mean(), rtol=0.01)
+    np.testing.assert_allclose(crps.crps(draws, AT), expected.mean(), rtol=0.01)
 
 
 def test_crps_is_the_mean_over_distinct_pairs():
     draws = random.normal(size=(6, 1))
     pairs = [abs(a - b) for i, a in enumerate(draws[:, 0]) for j, b in enumerate(draws[:, 0]) if i != j]
-    np.testing.assert_allclose(metrics.crps(draws, AT[:1]), abs(draws - AT[0]).mean() - np.mean(pairs) / 2)
+    np.testing.assert_allclose(crps.crps(draws, AT[:1]), abs(draws - AT[0]).mean() - np.mean(pairs) / 2)
 
 
-@pytest.mark.parametrize("score", [metrics.mixture_cdf, metrics.mixture_nll, lambda mean, sd, y: metrics.crps(mean, y)])
+@pytest.mark.parametrize("score", [metrics.mixture_cdf, metrics.mixture_nll])
 @pytest.mark.parametrize(
     "mean, y, message",
     [
-        (MEAN, AT[:4], r"predictions, y: given shapes \(2, 300, 5\) and \(4,\), expected \[\*draw, point\] and"),
-        (AT, AT, r"given shapes \(5,\) and \(5,\)"),
-        (MEAN[..., :0], AT[:0], r"given shapes \(2, 300, 0\) and \(0,\), .* none 0"),
-        (np.where(MEAN > 1, np.nan, MEAN), AT, "given values that are not finite"),
-        (MEAN, np.where(AT[0] == AT, np.inf, AT), "given values that are not finite"),
+        (MEAN, AT[:4], r"mean, sd, y: given shapes \(2, 300, 5\), \(2, 300\) and \(4,\), expected"),
+        (AT, AT, r"given shapes \(5,\), \(2, 300\) and \(5,\)"),
+        (MEAN[..., :0], AT[:0], r"given shapes \(2, 300, 0\), \(2, 300\) and \(0,\), .* none 0"),
+        (np.where(MEAN > 1, np.nan, MEAN), AT, r"mean: given \d+ values that are not finite"),
+        (MEAN, np.where(AT[0] == AT, np.inf, AT), "y: given 1 values that are not finite"),
     ],
 )
 def test_every_score_of_a_curve_refuses_what_does_not_fit(score, mean, y, message):
@@ -163,17 +156,34 @@ def test_every_score_of_a_curve_refuses_what_does_not_fit(score, mean, y, messag
         score(mean, SD, y)
 
 
-def test_impossible_noise_levels_and_draws_are_refused():
-    for sd in (SD[0], 0 * SD, np.where(SD > 1, np.nan, SD)):
-        with pytest.raises(ValueError, match=r"sd: given shape .* expected \(2, 300\), all positive and finite"):
+@pytest.mark.parametrize(
+    "draws, y, message",
+    [
+        (MEAN, AT[:4], r"draws, y: given shapes \(2, 300, 5\) and \(4,\), expected \[\*draw, point\], \[point\], finite"),
+        (MEAN[..., 0], AT[0], r"given shapes \(2, 300\) and \(\)"),
+        (np.where(MEAN > 1, np.nan, MEAN), AT, "expected .* finite"),
+        (MEAN, np.where(AT[0] == AT, np.inf, AT), "expected .* finite"),
+        (MEAN[0, 0], AT, "draws: given 1, expected 2 or more"),
+    ],
+)
+def test_crps_refuses_what_does_not_fit(draws, y, message):
+    with pytest.raises(ValueError, match=message):
+        crps.crps(draws, y)
+
+
+def test_impossible_noise_and_levels_are_refused():
+    for sd, message in (
+        (SD[0], r"mean, sd, y: given shapes \(2, 300, 5\), \(300,\) and \(5,\)"),
+        (0 * SD, "sd: given a least value of 0.0, expected all positive"),
+        (np.where(SD > 1, np.nan, SD), r"sd: given \d+ values that are not finite"),
+    ):
+        with pytest.raises(ValueError, match=message):
             metrics.mixture_cdf(MEAN, sd, AT)
-    with pytest.raises(ValueError, match="draws: given 1, expected 2 or more"):
-        metrics.crps(MEAN[0, :1], AT)
     for cdf in (np.array([]), np.array([0.5, 1.5]), np.array([np.nan])):
         with pytest.raises(ValueError, match="cdf: given shape"):
             metrics.coverage(cdf, 0.9)
     for level in (0, 1, 95):
-        with pytest.raises(ValueError, match=f"level: given {level}, expected a number between 0 and 1"):
+        with pytest.raises(ValueError, match=f"level: given {level}, expected a finite number between 0 and 1"):
             metrics.coverage(np.array([0.5]), level)
 
 
@@ -207,7 +217,7 @@ def test_two_classes_are_scored_as_one_probability_but_for_the_brier_score():
     [
         (lambda p, y: (p[:5], y), r"p, y: given shapes \(5, 3\) and \(300,\), expected"),
         (lambda p, y: (2 * p, y), "p: given sums over classes from .* expected 1"),
-        (lambda p, y: (p, y + 1), r"y: given labels .* expected 0 to 2"),
+        (lambda p, y: (p, y + 1), r"y: given labels \[1, 2, 3\], expected 0 and 1 and 2"),
     ],
 )
 def test_impossible_classes_are_refused(change, message):

@@ -1,9 +1,8 @@
 """Guides against closed forms: a linear model with known noise has a normal posterior and a known evidence."""
 
-from helpers import data, densities, networks, svi
+from helpers import densities, hierarchical, mcmc, networks, svi
 
 from functools import partial
-from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +14,8 @@ import pytest
 from numpyro.infer import Trace_ELBO
 from numpyro.infer.autoguide import AutoIAFNormal, AutoLaplaceApproximation, AutoMultivariateNormal, AutoNormal
 from scipy import stats
+
+from experiments.svi import models, moons
 
 NOISE = 0.5
 MEAN_FIELD = partial(AutoNormal, init_scale=0.1)
@@ -49,9 +50,9 @@ def fitted(guide, loss, args, num_steps=3000):
     draws = svi.draw(key_draw, linear, guide, result.params, args, 4000)["w"]
     if guide is AutoLaplaceApproximation:
         with pytest.raises(ValueError, match="guide: given AutoLaplaceApproximation, whose ELBO is that of a point"):
-            svi.log_weights(key_weigh, linear, guide, result.params, args, 1000)
+            models.log_weights(key_weigh, linear, guide, result.params, args, 1000)
         return result, np.asarray(draws), None
-    return result, np.asarray(draws), np.asarray(svi.log_weights(key_weigh, linear, guide, result.params, args, 1000))
+    return result, np.asarray(draws), np.asarray(models.log_weights(key_weigh, linear, guide, result.params, args, 1000))
 
 
 @pytest.mark.parametrize("guide", [FULL_RANK, FLOW, AutoLaplaceApproximation], ids=["full rank", "flow", "Laplace"])
@@ -107,7 +108,7 @@ def test_impossible_counts_are_refused(problem, num):
     args, *_ = problem
     with pytest.raises(ValueError, match="num_steps: given"):
         svi.fit(jax.random.key(0), linear, MEAN_FIELD, args, num_steps=num)
-    for function in (svi.draw, svi.log_weights):
+    for function in (svi.draw, models.log_weights):
         with pytest.raises(ValueError, match="num_draws: given"):
             function(jax.random.key(0), linear, MEAN_FIELD, {}, args, num)
 
@@ -118,30 +119,22 @@ def test_data_that_are_not_finite_are_refused(problem):
         svi.fit(jax.random.key(0), linear, MEAN_FIELD, (x, y.at[3].set(jnp.nan)))
 
 
-@pytest.mark.parametrize("watched", [True, False])
-def test_progress_is_for_a_person_and_leaves_no_trace(problem, monkeypatch, capsys, watched):
+def test_a_fit_shows_its_progress_when_asked_and_finds_the_same(problem, capsys):
     args, *_ = problem
-    monkeypatch.setattr("sys.stderr.isatty", lambda: watched, raising=False)
+    shown, silent = (
+        svi.fit(jax.random.key(0), linear, MEAN_FIELD, args, num_steps=40, progress=progress)
+        for progress in (True, False)
+    )
+    assert "40/40" in capsys.readouterr().err
+    np.testing.assert_allclose(shown.losses, silent.losses, rtol=1e-3)
     svi.fit(jax.random.key(0), linear, MEAN_FIELD, args, num_steps=40)
-    seen = capsys.readouterr()
-    assert seen.out == ""
-    if watched:
-        assert "SVI: step 20 of 40" in seen.err and seen.err.endswith("\r\033[K") and "\n" not in seen.err
-    else:
-        assert seen.err == ""
-
-
-@pytest.mark.parametrize("answers", [True, False])
-def test_a_notebook_is_watched_if_somebody_could_answer_a_question(monkeypatch, answers):
-    shell = SimpleNamespace(kernel=SimpleNamespace(_allow_stdin=answers))  # as ipykernel says while it runs a cell
-    monkeypatch.setattr(svi, "get_ipython", lambda: shell)
-    assert svi._watched() == answers
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.fixture(scope="module")
 def labelled():
     """Return a network of three classes, its points, and some weights."""
-    points = data.spiral(jax.random.key(0), 20)
+    points = models.spiral(jax.random.key(0), 20)
     network = networks.MLP((7,), use_bias=True, num_outputs=3)
     observed = densities.observe(points.x, points.y, [1.0, 2.0], num_classes=3)
     return network, observed, network.init(jax.random.key(1), points.x)
@@ -156,7 +149,7 @@ def sites(params):
 def test_numpyro_states_the_same_density_of_classes(labelled):
     network, observed, params = labelled
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        model = partial(densities.flat_numpyro, network)
+        model = partial(models.flat_model, network)
         theirs, _ = numpyro.infer.util.log_density(model, (observed,), {}, sites(params))
     np.testing.assert_allclose(densities.flat_log_density(network)(params, observed), theirs, rtol=1e-5)
     again = svi.network_position(sites(params))
@@ -165,7 +158,7 @@ def test_numpyro_states_the_same_density_of_classes(labelled):
 
 def test_minibatches_estimate_the_density_without_bias(labelled):
     network, observed, params = labelled
-    model = partial(densities.flat_numpyro, network, batch_size=15)
+    model = partial(models.flat_model, network, batch_size=15)
     full = densities.flat_log_density(network)(params, observed)
 
     def one(key):
@@ -176,3 +169,18 @@ def test_minibatches_estimate_the_density_without_bias(labelled):
         values = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(2), 4000))
     assert values.std() > 1
     assert abs(values.mean() - full) < 4 * values.std() / np.sqrt(4000)
+
+
+def test_the_group_model_has_the_density_of_the_hierarchical_network():
+    random = np.random.default_rng(0)
+    tasks = densities.observe(random.normal(size=(3, 12, 2)), random.integers(0, 2, size=(3, 12)))
+    position = mcmc.normal_starts(jax.random.key(3), hierarchical.shapes(moons.NETWORK, 3, 2), ())
+    named = {f"sd/{name}": jnp.exp(value) for name, value in position["log_sd"].items()}
+    for part in ("mean", "offset"):
+        named |= {f"{part}/{name}.{leaf}": v for name, layer in position[part].items() for leaf, v in layer.items()}
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-5), moons.group_position(named), position)
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        theirs, _ = numpyro.infer.util.log_density(moons.group_model, (tasks,), {}, named)
+    jacobian = sum(position["log_sd"].values())
+    found = hierarchical.log_density(moons.NETWORK)(position, tasks)
+    np.testing.assert_allclose(found, theirs + jacobian, rtol=1e-5)

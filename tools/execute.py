@@ -64,7 +64,8 @@ def inputs(notebook, root=ROOT):
     """Hash what a chapter's outputs depend on: its code, the results it names, helpers, the lock, Python, flags."""
     code = [(cell.source, cell.metadata) for cell in notebook.cells if cell.cell_type == "code"]
     words = set(re.findall(r"\w+", " ".join(source for source, _ in code)))
-    files = [path for path in sorted(root.glob("book/results/*.json")) if path.stem in words]
+    named = [path for path in sorted(root.glob("book/results/**/*.json")) if path.stem in words]
+    files = [*named, *(path for path in sorted(root.glob("experiments/**/*.py")) if path.stem in words)]
     files += [path for path in sorted(root.glob("helpers/*")) if path.is_file()]
     callers = os.environ.get("XLA_FLAGS", "").replace(helpers.FLAGS, "").split()  # ours are in a file of helpers
     about = [sys.version_info[:2], callers, json.dumps(code)]

@@ -1,6 +1,6 @@
 """Posteriors known exactly, in the parts that a minibatch sampler asks for: prior, likelihood of one datum, data."""
 
-from helpers.targets import Target, conjugate_regression
+from helpers.verify import Target
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,6 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy import special
 from tensorflow_probability.substrates.jax import distributions as tfd
+
+from experiments.are_the_samplers_right.targets import conjugate_regression
 
 
 class MinibatchTarget(NamedTuple):

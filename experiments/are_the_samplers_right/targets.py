@@ -1,39 +1,27 @@
 """Densities whose expectations are known exactly, to find out whether a sampler is right."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from helpers import verify
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array
 from scipy import integrate, stats
 from tensorflow_probability.substrates.jax import distributions as tfd
 
 
-class Target(NamedTuple):
-    """A density, quantities of its draws, and their exact expectations."""
-
-    name: str
-    log_density: Callable[[Any], Float[Array, ""]]  # of one position, up to a constant
-    position: Any  # the shapes of one position
-    quantities: Callable[[Any], Float[Array, " quantity"]]
-    exact: Float[np.ndarray, " quantity"]
-    labels: tuple[str, ...]
-
-
-def _moments(name, log_density, position, standardized, size):
-    """A target whose ``standardized`` quantities have mean 0 and variance 1."""
+def moments(name, log_density, position, standardized, size):
+    """Return a target whose ``standardized`` quantities have mean 0 and variance 1."""
 
     def quantities(x):
         z = standardized(x)
         return jnp.concatenate([z, z**2])
 
     labels = tuple(f"{kind} {i + 1}" for kind in ("mean", "variance") for i in range(size))
-    return Target(name, log_density, position, quantities, np.repeat([0.0, 1.0], size), labels)
+    return verify.Target(name, log_density, position, quantities, np.repeat([0.0, 1.0], size), labels)
 
 
-def correlated_gaussian(size: int = 10, correlation: float = 0.9) -> Target:
+def correlated_gaussian(size: int = 10, correlation: float = 0.9) -> verify.Target:
     """Scales from 0.1 to 10, correlation of neighbours as given; checked along the principal axes."""
     scale = np.logspace(-1, 1, size)
     covariance = scale[:, None] * scale * correlation ** np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
@@ -44,7 +32,7 @@ def correlated_gaussian(size: int = 10, correlation: float = 0.9) -> Target:
         return -0.5 * (jnp.matmul(whiten, x, precision="highest") ** 2).sum()
 
     start = jax.ShapeDtypeStruct((size,), jnp.float32)
-    return _moments("correlated Gaussian", log_density, start, lambda x: whiten @ x, size)
+    return moments("correlated Gaussian", log_density, start, lambda x: whiten @ x, size)
 
 
 def conjugate_regression(seed: int, num_points: int, num_features: int, noise: float) -> tuple[Array, ...]:
@@ -58,7 +46,7 @@ def conjugate_regression(seed: int, num_points: int, num_features: int, noise: f
     return tuple(jnp.asarray(a, jnp.float32) for a in (x, y, mean, whiten))
 
 
-def linear_regression(num_points: int = 40, num_features: int = 5, noise: float = 0.5) -> Target:
+def linear_regression(num_points: int = 40, num_features: int = 5, noise: float = 0.5) -> verify.Target:
     """Weights N(0, 1), known noise: the posterior is normal."""
     x, y, mean, whiten = conjugate_regression(11, num_points, num_features, noise)
 
@@ -66,10 +54,10 @@ def linear_regression(num_points: int = 40, num_features: int = 5, noise: float 
         return tfd.Normal(x @ w, noise).log_prob(y).sum() + tfd.Normal(0.0, 1.0).log_prob(w).sum()
 
     start = jax.ShapeDtypeStruct((num_features,), jnp.float32)
-    return _moments("linear regression", log_density, start, lambda w: whiten @ (w - mean), num_features)
+    return moments("linear regression", log_density, start, lambda w: whiten @ (w - mean), num_features)
 
 
-def funnel(centred: bool, size: int = 9, scale: float = 3.0) -> Target:
+def funnel(centred: bool, size: int = 9, scale: float = 3.0) -> verify.Target:
     """Neal's (2003) funnel: v ~ N(0, scale), x ~ N(0, exp(v / 2)); non-centred, both are scaled from N(0, 1)."""
 
     def log_density(position):
@@ -86,10 +74,12 @@ def funnel(centred: bool, size: int = 9, scale: float = 3.0) -> Target:
     exact = np.array([0.0, 1.0, stats.norm.cdf(-1), stats.norm.cdf(-1), 0.0, 1.0])
     labels = ("mean of v", "variance of v", "P(neck)", "P(mouth)", "mean of offset", "variance of offset")
     position = {"v": jax.ShapeDtypeStruct((), jnp.float32), "x": jax.ShapeDtypeStruct((size,), jnp.float32)}
-    return Target(f"funnel, {'' if centred else 'non-'}centred", log_density, position, quantities, exact, labels)
+    return verify.Target(
+        f"funnel, {'' if centred else 'non-'}centred", log_density, position, quantities, exact, labels
+    )
 
 
-def two_modes(weight: float = 0.3, distance: float = 4.0) -> Target:
+def two_modes(weight: float = 0.3, distance: float = 4.0) -> verify.Target:
     """Two unit normals in one dimension; the right one has the given weight."""
     half = distance / 2
 
@@ -103,10 +93,10 @@ def two_modes(weight: float = 0.3, distance: float = 4.0) -> Target:
     right = weight * stats.norm.cdf(half) + (1 - weight) * stats.norm.cdf(-half)
     exact = np.array([half * (2 * weight - 1), 1 + half**2, right])
     start = jax.ShapeDtypeStruct((), jnp.float32)
-    return Target("two modes", log_density, start, quantities, exact, ("mean", "second moment", "P(right)"))
+    return verify.Target("two modes", log_density, start, quantities, exact, ("mean", "second moment", "P(right)"))
 
 
-def eight_schools(jacobian: bool = True) -> Target:
+def eight_schools(jacobian: bool = True) -> verify.Target:
     """Rubin's (1981) coaching effects, non-centred, log tau in place of tau; exact by one-dimensional quadrature.
 
     Without ``jacobian`` the density forgets that it is one of log tau: a mistake to be found.
@@ -145,9 +135,9 @@ def eight_schools(jacobian: bool = True) -> Target:
     scalar = jax.ShapeDtypeStruct((), jnp.float32)
     position = {"mu": scalar, "log_tau": scalar, "offset": jax.ShapeDtypeStruct((8,), jnp.float32)}
     labels = ("mu", "log tau", "P(tau < 5)", *(f"school {school}" for school in "ABCDEFGH"))
-    return Target("eight schools", log_density, position, quantities, total[1:] / total[0], labels)
+    return verify.Target("eight schools", log_density, position, quantities, total[1:] / total[0], labels)
 
 
-def all_targets() -> list[Target]:
+def all_targets() -> list[verify.Target]:
     """Every target that a correct sampler passes: Neal's funnel in its non-centred form only."""
     return [correlated_gaussian(), linear_regression(), funnel(centred=False), two_modes(), eight_schools()]

@@ -1,0 +1,105 @@
+"""A prior scale for each layer of the flat network, chosen by leave-one-out on training data.
+
+For every triple of scales: the 18 tasks of the sources, four chains each; the leave-one-out log density of the 900
+training points (what the choice is made by) and, only to see afterwards whether the choice was good, the scores on
+1000 fresh test points a task.
+"""
+
+from helpers import data, densities, diagnostics, mcmc, metrics, networks
+
+import itertools
+
+import jax
+import numpy as np
+
+from experiments import shared
+
+SETTINGS = {
+    "seed": 2026,
+    "input_scales": [0.25, 0.5, 1.0],
+    "hidden_scales": [0.5, 1.0, 2.0],
+    "output_scales": [1.0, 3.0, 6.0, 12.0, 24.0],
+    "num_chains": 4,
+    "num_warmup": 300,
+    "num_samples": 400,
+}
+NETWORK = networks.MLP()
+LOG_DENSITY, OF_LABELS = densities.flat_log_density(NETWORK), densities.label_log_likelihood(NETWORK)
+
+
+def units():
+    """A triple of scales each."""
+    grid = itertools.product(*(SETTINGS[f"{layer}_scales"] for layer in ("input", "hidden", "output")))
+    return {" ".join(map(str, scales)): {"scales": list(scales)} for scales in grid}
+
+
+SMALL = {"scales": [0.25, 0.5, 1.0]}
+
+
+def unit(scales):
+    """Sample all tasks under one prior. All priors start from the same numbers."""
+    tasks = data.source_moons()
+    shapes = networks.parameter_shapes(NETWORK, 2)
+    starts = mcmc.normal_starts(shared.key(SETTINGS["seed"], "starts"), shapes, (18, SETTINGS["num_chains"]))
+    observed = densities.observe(tasks.x_train, tasks.y_train, scales)
+    sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
+    posterior = mcmc.sample(
+        shared.key(SETTINGS["seed"], "chains", *scales), LOG_DENSITY, starts, tasks=observed, **sizes
+    )
+    return {"draws": posterior.draws, "stats": posterior.stats._asdict(), "warmup": posterior.warmup._asdict()}
+
+
+@jax.jit
+def predicted(draws, x_test, observed):
+    """Return probabilities at test points and log likelihoods of training points, both [task, chain, draw, point]."""
+
+    def of_draw(w, x_test, observed):
+        return jax.nn.sigmoid(NETWORK.apply(w, x_test)), OF_LABELS(w, observed)
+
+    of_task = jax.vmap(jax.vmap(of_draw, (0, None, None)), (0, None, None))
+    return jax.lax.map(lambda task: of_task(*task), (draws, x_test, observed))
+
+
+def over_tasks(errors):
+    """Return the error of the mean over tasks, which are independent posteriors, from those of each."""
+    return float(np.sqrt(np.mean(np.square(errors)) / len(errors)))
+
+
+def over_chains(by_chain):
+    """Return the error of the mean over tasks of what each chain alone gives, [task, chain]."""
+    return over_tasks(np.std(by_chain, axis=1, ddof=1) / np.sqrt(len(by_chain[0])))
+
+
+def score(drawn, scales):
+    """Leave-one-out on training points, and scores on fresh ones."""
+    tasks = data.fresh_moons()
+    observed = densities.observe(tasks.x_train, tasks.y_train, scales)
+    p, log_likelihood = predicted(drawn["draws"], tasks.x_test, observed)
+    p, y = np.asarray(p), np.asarray(tasks.y_test)
+    left_out = [diagnostics.leave_one_out(of_task) for of_task in log_likelihood]
+    by_task = [-float(part.log_density.mean()) for part in left_out]
+    # Of each chain alone: the spread over chains is the error, of Pareto smoothing too.
+    loo_by_chain = [
+        [float(diagnostics.leave_one_out(chain[None]).log_density.mean()) for chain in of_task]
+        for of_task in log_likelihood
+    ]
+    right_by_chain = ((p.mean(axis=2) > 0.5) == (y[:, None] == 1)).mean(axis=-1)
+    errors = [diagnostics.nll_error(*of_task) for of_task in zip(p, y, strict=True)]
+    mean = p.mean(axis=(1, 2))
+    posterior = mcmc.Posterior(None, mcmc.Stats(**drawn["stats"]), mcmc.Warmup(**drawn["warmup"]))
+    check = shared.diagnosed(posterior, p[..., :50:10])
+    return {
+        "scales": scales,
+        "leave_one_out": float(np.mean(by_task)),
+        "leave_one_out_error": over_chains(loo_by_chain),
+        "leave_one_out_by_task": by_task,
+        "bad_pareto_k": int(sum((part.pareto_k > 0.7).sum() for part in left_out)),
+        "test_accuracy": metrics.accuracy(mean, y),
+        "test_accuracy_error": over_chains(right_by_chain),
+        "test_nll": metrics.negative_log_likelihood(mean, y),
+        "test_nll_error": over_tasks(errors),
+        "test_nll_by_task": [metrics.negative_log_likelihood(*of_task) for of_task in zip(mean, y, strict=True)],
+        "test_nll_by_task_error": errors,
+        "check": check,
+        "mixed": check["mixed"],
+    }

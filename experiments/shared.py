@@ -1,0 +1,124 @@
+"""What experiments share: keys by name, training, tempered starts, means of chains, rows of diagnostics and ranks."""
+
+from helpers import diagnostics, mcmc, verify
+from helpers.common import take
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int, Key
+
+
+def key(seed: int, *names: str | int) -> Key[Array, ""]:
+    """Return the key of a name, ``key(3001, "data", redraw)``: it depends on nothing that stands beside it."""
+    found = jax.random.key(seed)
+    for name in names:
+        found = jax.random.fold_in(found, zlib.crc32(str(name).encode()))
+    return found
+
+
+def train(
+    loss: Callable, start: Any, optimizer: optax.GradientTransformation, num_steps: int, keep: Callable | None = None
+) -> tuple[Any, Any]:
+    """Minimise ``loss(params)`` by optax in one scan, to be called within ``jit`` and mapped.
+
+    Returns the last parameters, and what ``keep(params)`` gave after each step.
+    """
+
+    def step(carry, _):
+        params, state = carry
+        updates, state = optimizer.update(jax.grad(loss)(params), state, params)
+        params = optax.apply_updates(params, updates)
+        return (params, state), None if keep is None else keep(params)
+
+    (params, _), kept = jax.lax.scan(step, (start, optimizer.init(start)), length=num_steps)
+    return params, kept
+
+
+def tempered_starts(
+    key: Key[Array, ""], log_density: Callable, shapes: Any, observed: Any, power: float, num_started: int, **sizes: Any
+) -> Any:
+    """Return where chains from N(0, 1) end under the likelihood at a power below 1, leading axis [started].
+
+    Args:
+        observed: ``densities.Observed``, whose weights are multiplied by the power.
+    """
+    key_start, key_chains = jax.random.split(key)
+    starts = mcmc.normal_starts(key_start, shapes, (num_started,))
+    below = observed._replace(weight=power * observed.weight)
+    return take(mcmc.sample(key_chains, log_density, starts, data=below, **sizes).draws, np.s_[:, -1])
+
+
+def of_draws(function: Callable, draws: Any, num_axes: int = 2) -> Any:
+    """Return ``function(position)`` of every draw, on leading axes [chain, draw], or [task, chain, draw] if 3."""
+    mapped = function
+    for _ in range(num_axes):
+        mapped = _mapped(mapped)
+    return jax.jit(mapped)(draws)
+
+
+def _mapped(function):
+    return lambda tree: jax.lax.map(function, tree)
+
+
+def chain_means(function: Callable, draws: Any, num_axes: int = 2) -> Any:
+    """Return the mean of ``function(position)`` over the draws of each chain, one draw in memory at a time."""
+
+    def one_chain(draws):
+        def add(total, position):
+            return jax.tree.map(jnp.add, total, function(position)), None
+
+        first = jax.eval_shape(function, take(draws, 0))
+        zeros = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), first)
+        total = jax.lax.scan(add, zeros, draws)[0]
+        return jax.tree.map(lambda a: a / jax.tree.leaves(draws)[0].shape[0], total)
+
+    mapped = one_chain
+    for _ in range(num_axes - 1):
+        mapped = _mapped(mapped)
+    return jax.jit(mapped)(draws)
+
+
+def diagnosed(posterior: mcmc.Posterior, predictions: Any, **others: Any) -> dict:
+    """Return ``diagnostics.check`` of a run as a row keeps it: by kind of quantity, then of the run."""
+    check = diagnostics.check(posterior, predictions, **others)
+    by_kind = {
+        name: dict(zip(check.kinds, getattr(check, name).tolist(), strict=True))
+        for name in ("rhat", "rhat_bound", "ess")
+    }
+    mixed = bool((check.rhat <= check.rhat_bound).all())
+    kept = {name: getattr(check, name) for name in ("divergences", "bfmi", "integration_steps", "at_limit")}
+    return by_kind | kept | {"chains": posterior.stats.log_density.shape[-2], "mixed": mixed}
+
+
+def rank_band(num_replications: int, num_draws: int, chance: float = 0.05, simulations: int = 2000) -> float:
+    """Return the largest distance of the ranks' cumulative share from a straight line that chance explains.
+
+    The distance is standardised by its binomial standard deviation, so that the ends of the line count as much
+    as its middle (Sailynoja, Burkner and Vehtari 2022); ``rank_distance`` is what to compare with it.
+    """
+    random = np.random.default_rng(5)
+    drawn = random.integers(0, num_draws + 1, size=(num_replications, simulations))
+    return float(np.quantile(rank_distance(drawn, num_draws), 1 - chance))
+
+
+def rank_distance(found: Int[np.ndarray, " replication *quantity"], num_draws: int) -> Float[np.ndarray, "*quantity"]:
+    """Return the largest distance of the ranks' cumulative share from a straight line, standardised."""
+    line, difference = verify.rank_difference(found, num_draws)
+    return (np.abs(difference) / np.sqrt(line * (1 - line) / len(found))).max(axis=0)
+
+
+def rank_row(values: Float[Array, "replication draw quantity"], truth: Array, names: list[str], chance: float) -> dict:
+    """Return what is kept of simulation-based calibration: ranks, their distance from uniform ones, and the band."""
+    num_draws, found = values.shape[1], verify.ranks(values, truth)
+    return {
+        "num_draws": num_draws,
+        "ranks": {name: found[:, i].tolist() for i, name in enumerate(names)},
+        "distance": dict(zip(names, rank_distance(found, num_draws).tolist(), strict=True)),
+        "band": rank_band(len(found), num_draws, chance),
+    }

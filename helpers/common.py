@@ -1,0 +1,37 @@
+"""What every chapter and every experiment repeats: entries of a tree of arrays, and stored results."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jax
+
+RESULTS = Path(__file__).resolve().parents[1] / "book" / "results"
+
+
+def take(tree: Any, index: Any) -> Any:
+    """Return ``leaf[index]`` of every leaf: ``take(posterior, 3)`` is task 3's, ``np.s_[:, ::5]`` every fifth draw."""
+    return jax.tree.map(lambda leaf: leaf[index], tree)
+
+
+def read_result(name: str) -> dict:
+    """Return a stored result, ``{"settings": ..., "rows": [...], ...}``, by the name of its chapter and its own.
+
+    ValueError: there is none of that name.
+
+    Example:
+        >>> read_result("flat_bnn/prior_scale")["rows"][0]["scales"]
+        [0.25, 0.5, 1.0]
+    """
+    path = RESULTS / f"{name}.json"
+    if not path.exists():
+        known = sorted(str(file.relative_to(RESULTS).with_suffix("")) for file in RESULTS.rglob("*.json"))
+        raise ValueError(f"name: given {name!r}, expected one of {known}")
+    return json.loads(path.read_text())
+
+
+def by(rows: list[dict], *keys: str) -> dict:
+    """Return rows by the value of one entry, or by the tuple of several."""
+    if len(keys) == 1:
+        return {row[keys[0]]: row for row in rows}
+    return {tuple(row[key] for key in keys): row for row in rows}
