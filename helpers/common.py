@@ -28,10 +28,3 @@ def read_result(name: str) -> dict:
         known = sorted(str(file.relative_to(RESULTS).with_suffix("")) for file in RESULTS.rglob("*.json"))
         raise ValueError(f"name: given {name!r}, expected one of {known}")
     return json.loads(path.read_text())
-
-
-def by(rows: list[dict], *keys: str) -> dict:
-    """Return rows by the value of one entry, or by the tuple of several."""
-    if len(keys) == 1:
-        return {row[keys[0]]: row for row in rows}
-    return {tuple(row[key] for key in keys): row for row in rows}

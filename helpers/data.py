@@ -1,8 +1,7 @@
 """Data sets, as pure functions of a key, and the best that anyone can do on them.
 
-A moon is half a unit circle: class 0 runs along ``(cos t, sin t)``, class 1 along
-``(1 - cos t, 1/2 - sin t)``, for ``t`` uniform on ``[0, pi]``, plus normal noise. So
-the class probabilities at any point are known up to an integral over ``t``.
+A moon is half a unit circle: class 0 runs along ``(cos t, sin t)``, class 1 along ``(1 - cos t, 1/2 - sin t)``, for
+``t`` uniform on ``[0, pi]``, plus normal noise. So class probabilities are known up to an integral over ``t``.
 
     tasks = data.rotated_moons(jax.random.key(1), num_tasks=18, num_train=50)
     p = data.bayes_optimum(tasks, tasks.x_test)
@@ -21,7 +20,6 @@ from sklearn.datasets import make_moons
 
 CENTRES = np.array([[0.0, 0.0], [1.0, 0.5]], dtype=np.float32)
 SIGNS = np.array([1.0, -1.0], dtype=np.float32)
-REGIONS = ("inside", "outside", "gap")  # of a wave's test points
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(128)
 
 
@@ -42,16 +40,6 @@ class Tasks(NamedTuple):
     angles: Float[Array, " task"]  # radians, counter-clockwise
     location: Float[Array, "task 2"]  # mean of the raw training points
     scale: Float[Array, "task 2"]  # their standard deviation
-
-
-class Wave(NamedTuple):
-    """A curve measured with noise; test points by region, in the order of ``REGIONS``, the gap only if there is one."""
-
-    x_train: Float[Array, "point 1"]  # sorted
-    y_train: Float[Array, " point"]
-    x_test: Float[Array, "region test 1"]
-    y_test: Float[Array, "region test"]
-    grid: Float[Array, "200 1"]  # from -1.5 to 1.5, for curves
 
 
 def two_moons(key: Key[Array, ""], num_points: int = 1000, noise: float = 0.3) -> Points:
@@ -174,39 +162,3 @@ def unit(angle: Float[Array, "*point"]) -> Float[Array, "*point 2"]:
 
 def _rotation(angle):
     return jnp.array([[jnp.cos(angle), -jnp.sin(angle)], [jnp.sin(angle), jnp.cos(angle)]])
-
-
-def wave_mean(x: Float[Array, "*point"]) -> Float[Array, "*point"]:
-    """Return the curve x sin 5x that ``wave`` measures."""
-    return x * jnp.sin(5 * x)
-
-
-def wave(
-    key: Key[Array, ""], num_train: int = 40, noise: float = 0.1, *, num_test: int = 200, gap: tuple | None = None
-) -> Wave:
-    """Measure ``wave_mean`` with normal noise at points uniform on [-1, 1], less the gap (low, high) if there is one.
-
-    Test points: ``inside`` where training points may lie, ``outside`` on both sides of them as far
-    as -1.5 and 1.5, and, if there is a gap, within ``gap``.
-
-    ValueError: no points, a noise that is negative or not finite, a gap that is not inside (-1, 1).
-    """
-    checks.count(num_train=num_train, num_test=num_test)
-    checks.number(noise=noise, closed=True)
-    low, high = (1.0, 1.0) if gap is None else gap
-    if gap is not None and not -1 < low < high < 1:
-        raise ValueError(f"gap: given {gap}, expected two increasing numbers between -1 and 1")
-    key_train, key_test, key_noise_train, key_noise_test = jax.random.split(key, 4)
-
-    def inside(u):
-        """Spread numbers from [0, 1] over [-1, 1] less the gap."""
-        x = -1 + (2 - (high - low)) * u
-        return jnp.where(x < low, x, x + (high - low))
-
-    x_train = inside(jnp.sort(jax.random.uniform(key_train, (num_train,))))
-    u = jax.random.uniform(key_test, (3, num_test))
-    outside = jnp.where(u[1] < 0.5, -1.5 + u[1], 0.5 + u[1])
-    x_test = jnp.stack([inside(u[0]), outside, low + (high - low) * u[2]])[: 2 if gap is None else 3]
-    y_train = wave_mean(x_train) + noise * jax.random.normal(key_noise_train, x_train.shape)
-    y_test = wave_mean(x_test) + noise * jax.random.normal(key_noise_test, x_test.shape)
-    return Wave(x_train[:, None], y_train, x_test[..., None], y_test, jnp.linspace(-1.5, 1.5, 200)[:, None])

@@ -44,10 +44,7 @@ def observe(
     """Check points and put them together with their weights and, where the prior is fixed, its scales.
 
     One weight, or a row of scales [layer], serves all. Scales [task, layer] with x [point, feature] repeat the points
-    for each row, so that several priors are tasks of one program.
-
-    Args:
-        num_classes: labels are 0 to ``num_classes - 1``; None: measurements.
+    for each row, so that several priors are tasks of one program. ``num_classes=None``: y are measurements.
 
     ValueError: no tasks or points, shapes that do not fit, values that are not finite, labels outside the classes,
         scales that are not positive, weights outside [0, 1].

@@ -137,10 +137,8 @@ def nll_error(p: Float[np.ndarray, "chain draw *point"], y: Float[np.ndarray, "*
     """Return the Monte Carlo standard error of the NLL of the average prediction, in nats.
 
     Where the average moves from q to q + d, the NLL moves by -mean(d / q), q the probability of the label, to
-    first order: so the error is that of the mean over draws of mean(q_draw / q), mean over points.
-
-    Args:
-        p: probability of class 1 under each draw; or of what happened, if ``y`` is 1 throughout.
+    first order: so the error is that of the mean over draws of mean(q_draw / q), mean over points. ``p`` is of class 1
+    under each draw; or of what happened, if ``y`` is 1 throughout.
     """
     p = np.asarray(p, np.float64)
     q = np.where(np.asarray(y) == 1, p, 1 - p)
@@ -170,9 +168,8 @@ def _leave_one_out(flat):
 def check(posterior: Posterior, predictions: Any, **others: Any) -> Check:
     """Diagnose a run by its predictions, its log density and whatever else is named; of several tasks, the worst.
 
-    Args:
-        predictions: pytree, leading axes [chain, draw]; with tasks, [task, chain, draw]. May be thinned.
-        others: pytrees like it, ``log_sd=posterior.draws["log_sd"]``.
+    ``predictions`` and ``others``, such as ``log_sd=posterior.draws["log_sd"]``, are pytrees, leading axes [chain,
+    draw]; with tasks, [task, chain, draw]. They may be thinned.
     """
     log_density = posterior.stats.log_density
     groups = {"predictions": predictions, "log density": log_density}

@@ -34,10 +34,8 @@ def shapes(
 ) -> dict:
     """Return the shapes of one position.
 
-    Args:
-        means: names of the layers whose mean is learnt; all by default.
-        special: names of the layers whose weights differ from task to task; all by default.
-        sd_per_weight: a standard deviation for each weight instead of one a layer.
+    ``means`` are the layers whose mean is learnt, ``special`` those whose weights differ from task to task; all by
+    default. ``sd_per_weight``: a standard deviation for each weight instead of one a layer.
 
     ValueError: no tasks, a layer that the network does not have or that is in neither list.
     """
@@ -110,9 +108,8 @@ def log_density(
 def sum_over_tasks(function: Callable) -> Callable:
     """Return ``f(weights, tasks)``, the sum of ``function(weights_t, task_t)``, to be differentiated by weights alone.
 
-    A task's value depends on its own weights alone, so each task's gradient is found together
-    with its value, one task after the other, while its few numbers are in the processor's cache.
-    What stands in ``tasks`` is data: its gradient is not found, and is 0.
+    Each task's gradient is found together with its value, one task after the other, while its few numbers are in the
+    processor's cache. What stands in ``tasks`` is data: its gradient is not found, and is 0.
     """
 
     @jax.custom_vjp

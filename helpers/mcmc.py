@@ -85,12 +85,11 @@ def sample(
 ) -> Posterior:
     """Draw from a density by Hamiltonian Monte Carlo with trajectories of random length (Neal 2011, section 4.2).
 
-    Three quarters of warm-up are no-U-turn sampling (Hoffman and Gelman 2014). It finds the diagonal metric
-    that minimises the Fisher divergence (Seyboldt et al. 2026), and how many steps a trajectory needs (as in
-    Wu et al. 2018). Chains of one posterior share both: the metrics' geometric mean, the mean number of steps m,
-    without those of a chain whose metric is on average a hundred times larger or smaller than the median chain's.
-    The last quarter tunes each chain's step size by dual averaging. Then everything is fixed, and
-    every draw follows a trajectory of 1 to 2 m - 1 steps, each number as likely.
+    Three quarters of warm-up are no-U-turn sampling (Hoffman and Gelman 2014). It finds the diagonal metric that
+    minimises the Fisher divergence (Seyboldt et al. 2026), and how many steps a trajectory needs (as in Wu et al.
+    2018). Chains of one posterior share the metrics' geometric mean and the mean number of steps m, without those of a
+    chain whose metric is on average a hundred times larger or smaller than the median chain's. The last quarter tunes
+    each chain's step size by dual averaging. Every draw follows a trajectory of 1 to 2 m - 1 steps, each as likely.
 
     Args:
         log_density: up to a constant, of one position; then of a task if there are tasks, then of the data if

@@ -15,9 +15,8 @@ from jaxtyping import Array, Float
 class MLP(nn.Module):
     """Multi-layer perceptron from points to one logit a point, or to one a class if there are several outputs.
 
-    The default is the sources' two-moons network: 2-5-5-1, tanh, no biases (40 weights).
-    Its parameters are ``{"params": {"Dense_0": {"kernel": ...}, ...}}``, input layer first.
-    With ``hidden=()`` it is a linear model. For regression the logit is the mean.
+    The default is the sources' two-moons network: 2-5-5-1, tanh, no biases (40 weights). Its parameters are
+    ``{"params": {"Dense_0": {"kernel": ...}, ...}}``. Without hidden layers it is linear.
 
     ValueError: a layer without units, an activation that is not a function.
     """

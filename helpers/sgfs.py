@@ -5,13 +5,12 @@ A step of size ``e``, from a minibatch of ``n`` out of ``N`` data, is
     position <- position + 2 M^-1 (grad log prior + N g + noise),    noise ~ N(0, 4 B / e),
     M = gamma N I + P + 4 B / e,
 
-where ``g`` is the mean score of the minibatch, ``I`` the running mean of the scores' covariance within minibatches,
-``P`` the prior's precision and ``B`` the preconditioner. If the posterior is normal with precision ``A``, its
-covariance is stationary exactly if ``M = A + Cov(N g) + 4 B / e``. With ``A = N I + P`` this gives
-``gamma = (n + N) / n`` for minibatches drawn with replacement, ``N / n`` for those without. The paper leaves ``P``
-out; with it no direction of the data is too flat to step in. Minibatch ``t`` enters the mean with weight
-``(1 + forget) / (t + forget)`` (Shamir and Zhang 2013): with 1 / t, the paper's, scores from a far start shrink the
-steps, which keeps the chain there and the mean large.
+with ``g`` the mean score of the minibatch, ``I`` the running mean of the scores' covariance within minibatches, ``P``
+the prior's precision and ``B`` the preconditioner. If the posterior is normal with precision ``A = N I + P``, its
+covariance is stationary exactly if ``M = A + Cov(N g) + 4 B / e``: ``gamma = (n + N) / n`` for minibatches drawn with
+replacement, ``N / n`` for those without. The paper leaves ``P`` out; with it no direction is too flat to step in.
+Minibatch ``t`` enters the mean with weight ``(1 + forget) / (t + forget)`` (Shamir and Zhang 2013): with the paper's
+1 / t, scores from a far start shrink the steps, which keeps the chain there and the mean large.
 """
 
 from helpers import checks

@@ -12,7 +12,6 @@ from helpers import checks
 
 from collections.abc import Callable
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -43,7 +42,6 @@ def run(
     num_steps: int = 10_000,
     loss: Any = ELBO,
     optimizer: optax.GradientTransformation = CLIPPED_ADAM,
-    progress: bool = False,
 ) -> Fit:
     """Fit a guide by NumPyro's ``SVI.run``, as a pure function of arrays: to be mapped; ``check_losses`` comes after.
 
@@ -51,15 +49,13 @@ def run(
         model: a NumPyro model, called with ``*args``; data belong in ``args``. A ``plate`` with a
             ``subsample_size`` makes every step see a minibatch of its own.
         guide: makes the guide of the model.
-        loss: NumPyro's objective. ``TraceMeanField_ELBO`` is for guides without correlations;
-            others want ``Trace_ELBO``.
-        progress: show NumPyro's progress bar, outside of ``jit``; that runs step by step, which is slower.
+        loss: NumPyro's. ``TraceMeanField_ELBO`` is for guides without correlations, others want ``Trace_ELBO``.
 
     ValueError: no steps.
     """
     checks.count(num_steps=num_steps)
     with standard():
-        found = SVI(model, guide(model), optimizer, loss).run(key, num_steps, *args, progress_bar=progress)
+        found = SVI(model, guide(model), optimizer, loss).run(key, num_steps, *args, progress_bar=False)
     # A random Flax module leaves a parameter without numbers, the place where its sites go.
     return Fit({name: value for name, value in found.params.items() if jax.tree.leaves(value)}, found.losses)
 
@@ -67,17 +63,14 @@ def run(
 _compiled = jax.jit(run, static_argnums=(1, 2), static_argnames=("num_steps", "loss", "optimizer"))
 
 
-def fit(
-    key: Key[Array, ""], model: Callable, guide: Callable, args: tuple, *, progress: bool = False, **settings: Any
-) -> Fit:
+def fit(key: Key[Array, ""], model: Callable, guide: Callable, args: tuple, **settings: Any) -> Fit:
     """Do as ``run`` does, with checks, in one program: a second call with the same functions compiles nothing again.
 
     ValueError: no steps, data that are not finite.
     FloatingPointError: an estimate of the ELBO that is not finite.
     """
     checks.finite(args=args)
-    program = partial(run, progress=True) if progress else _compiled
-    result = program(key, model, guide, args, **settings)
+    result = _compiled(key, model, guide, args, **settings)
     check_losses(result.losses)
     return result
 
@@ -89,10 +82,8 @@ def check_losses(losses: Float[ArrayLike, "*run step"]) -> None:
     """
     bad = np.argwhere(~np.isfinite(np.asarray(losses)))
     if len(bad):
-        raise FloatingPointError(
-            f"the ELBO is not finite from step {bad[:, -1].min()} on ({len(bad)} of {np.size(losses)} estimates); "
-            "a smaller step size or init_scale may help"
-        )
+        share = f"from step {bad[:, -1].min()} on ({len(bad)} of {np.size(losses)} estimates)"
+        raise FloatingPointError(f"the ELBO is not finite {share}; a smaller step size or init_scale may help")
 
 
 def draw(key: Key[Array, ""], model: Callable, guide: Callable, params: dict, args: tuple, num_draws: int) -> dict:

@@ -25,7 +25,7 @@ def mixed(check):
 
 
 def test_flat_baselines():
-    found = rows("baselines")
+    found = rows("flat_bnn/baselines")
     assert found["one network for all tasks"]["scores"]["accuracy %"] < 65
     assert found["task as a feature"]["scores"]["accuracy %"] > 80
     assert [name for name, row in found.items() if mixed(row["check"])] == [
@@ -35,7 +35,7 @@ def test_flat_baselines():
 
 
 def test_hierarchical_posteriors():
-    every, few = rows("posteriors").values()
+    every, few = rows("hierarchical_bnn/long_runs").values()
     assert mixed(every["check"]) and not mixed(few["check"])
     # Chains that have not mixed are compared one by one: every one of them does worse, on most tasks.
     of_chains = np.array(few["task_nll_by_chain"])
@@ -46,7 +46,7 @@ def test_hierarchical_posteriors():
 
 
 def test_hierarchical_modes():
-    found = json.loads((RESULTS / "modes.json").read_text())["rows"]
+    found = json.loads((RESULTS / "hierarchical_bnn/chain_ends.json").read_text())["rows"]
     centred = next(row for row in found if row["kind"] == "centred")
     assert max(centred["rhat_log_sd"]) > 1.05
     stuck = [sum(np.argmax(sd) != 2 for sd in row["sd_by_chain"]) for row in found if row["kind"] == "starts"]
@@ -56,7 +56,7 @@ def test_hierarchical_modes():
 @pytest.fixture
 def waves():
     """Rows of the nine priors of the wave, the lecture's first."""
-    found = rows("regression")
+    found = rows("regression/variants")
     return next(iter(found.values())), found
 
 
@@ -114,14 +114,14 @@ def test_regression_evidence(waves):
 
 
 def test_samplers_calibration():
-    book, weakened, prior_only = rows("calibration").values()
+    book, weakened, prior_only = rows("are_the_samplers_right/calibration").values()
     assert max(book["distance"].values()) < book["band"]
     for broken in (weakened, prior_only):
         assert broken["distance"]["log likelihood"] > 2 * broken["band"]
 
 
 def test_samplers_growth():
-    growth = json.loads((RESULTS / "growth.json").read_text())
+    growth = json.loads((RESULTS / "are_the_samplers_right/gradient_time.json").read_text())
     timed = {(row["what"], row["value"]): np.median(row["microseconds"]) for row in growth["rows"]}
 
     def times(what):
@@ -143,7 +143,7 @@ PRINTED = {  # training and test accuracy, by the stored row that repeats them
 
 
 def test_originals_on_their_own_points():
-    own = rows("originals")
+    own = rows("originals/models")
     gaps = [
         np.abs(np.subtract(pair, (own[name]["train"], own[name]["test"])))
         for name, all_ in PRINTED.items()
@@ -156,7 +156,7 @@ def test_originals_on_their_own_points():
 
 
 def test_originals_over_redraws():
-    redraws = rows("attribution")
+    redraws = rows("what_the_gain_is_made_of/attribution")
     of = {"flat": "N(0, 1)", "hierarchical": "learnt means and scales", "output layer shared": "output layer shared"}
     test = {name: np.array(redraws[row]["more"]["accuracy_900"]) for name, row in of.items()}
     train = {name: np.array(redraws[row]["more"]["accuracy_train"]) for name, row in of.items()}
@@ -172,7 +172,7 @@ def test_originals_over_redraws():
 
 
 def test_originals_single_chains():
-    own = rows("originals")
+    own = rows("originals/models")
     shares = {}
     for kind in ("raw sd", "log sd"):
         row = own[f"single chains, {kind}"]
@@ -188,7 +188,7 @@ def test_originals_single_chains():
     assert max(more["ess_of_means"]) < 100 and np.median(more["halves_agree"]) < 0.5
 
 
-THRESHOLD = 0.005  # of NLL, fixed by experiments/attribution.py before any result was seen
+THRESHOLD = 0.005  # of NLL, fixed by experiments/what_the_gain_is_made_of/attribution.py before any result was seen
 
 
 def lower_end(values):
@@ -201,7 +201,7 @@ def lower_end(values):
 @pytest.fixture
 def nll():
     """NLL of every arm of the attribution, an array of data sets each."""
-    return {name: np.array(row["nll"]) for name, row in rows("attribution").items()}
+    return {name: np.array(row["nll"]) for name, row in rows("what_the_gain_is_made_of/attribution").items()}
 
 
 FULL, CHOSEN = "learnt means and scales", "a scale per layer, chosen"
@@ -236,13 +236,13 @@ def test_gain_share_of_the_chosen_scales(nll):
 
 
 def test_gain_the_grid_ends_at_its_best_triple():
-    more = rows("attribution")[CHOSEN]["more"]
+    more = rows("what_the_gain_is_made_of/attribution")[CHOSEN]["more"]
     best = np.mean(more["held_out_nll"], axis=0).argmin()
     assert more["triples"][best] == [0.5, 1.0, 24.0]
 
 
 def test_gain_rivals(nll):
-    rivals = rows("rivals")
+    rivals = rows("what_the_gain_is_made_of/rivals")
     assert lower_end(nll[FULL] - rivals["latent angle"]["nll"]) > THRESHOLD
     assert lower_end(rivals["Gaussian process a task"]["nll"] - nll[FULL]) > THRESHOLD
     first = np.array(rivals["fine-tuned in turn"]["more"]["first_task_accuracy"])
@@ -253,7 +253,7 @@ def test_gain_rivals(nll):
 def pool():
     """Rows of the pooling experiment by what was moved, to which value, and arm."""
     found = {}
-    for row in rows("pooling").values():
+    for row in rows("what_the_gain_is_made_of/pooling").values():
         found[row["more"]["what"], row["more"]["value"], row["more"]["arm"]] = row
     return found
 
@@ -267,11 +267,11 @@ def test_gain_with_few_and_many_tasks(pool, num_tasks, over, sign):
 
 
 def test_gain_of_small_tasks_among_large_ones():
-    settings = json.loads((RESULTS / "pooling.json").read_text())["settings"]
+    settings = json.loads((RESULTS / "what_the_gain_is_made_of/pooling.json").read_text())["settings"]
     small = np.repeat(settings["sizes"], 4) == 15
     by_task = {
         row["more"]["arm"]: np.array(row["more"]["task_nll"])
-        for row in rows("pooling").values()
+        for row in rows("what_the_gain_is_made_of/pooling").values()
         if row["more"]["what"] == "unequal sizes"
     }
     assert lower_end((by_task["chosen scales"] - by_task["hierarchical"])[:, small].mean(axis=1)) > THRESHOLD
@@ -287,7 +287,7 @@ def test_gain_with_an_alien(pool):
 
 
 def test_gain_cost():
-    theirs, ours = rows("cost").values()
+    theirs, ours = rows("what_the_gain_is_made_of/settings_cost").values()
 
     def price(row):
         gradients = np.mean(row["gradients_warmup"]) + np.mean(row["gradients_sampling"])
@@ -301,10 +301,10 @@ def test_gain_cost():
 def informed():
     """Arms of the held-out experiment, by kind of tasks and name; those aligned to their mean replace the others."""
     found = {}
-    for name in ("informative", "aligned"):
+    for name in ("informative_priors/transfer", "informative_priors/aligned_to_mean"):
         stored = json.loads((RESULTS / f"{name}.json").read_text())
         found |= {(row["tasks"], row["name"]): row for row in stored["rows"]}
-    found["one draw"] = rows("informative")["fits"]
+    found["one draw"] = rows("informative_priors/transfer")["fits"]
     return found
 
 
@@ -343,7 +343,7 @@ def test_informative_what_scale_is_worth(informed):
 
 
 def test_informative_weighted_draws_agree_with_the_joint_fit(informed):
-    settings = json.loads((RESULTS / "informative.json").read_text())["settings"]
+    settings = json.loads((RESULTS / "informative_priors/transfer.json").read_text())["settings"]
     at = [settings["sizes"].index(size) for size in settings["joint_sizes"]]
     draws, joint = (
         np.array([one["nll"] for one in informed["moons", name]["scores"]])
@@ -371,7 +371,7 @@ def test_informative_elsewhere(informed):
 
 
 def test_informative_digits():
-    arms = rows("digits")
+    arms = rows("informative_priors/digits")
 
     def scores(name, score):
         return np.array([[shot[score] for shot in split] for split in arms[name]["scores"]])
@@ -385,7 +385,7 @@ def test_informative_digits():
 
 
 def test_svi_settings():
-    narrow, _, wide, single, _ = json.loads((RESULTS / "svi_settings.json").read_text())["rows"]
+    narrow, _, wide, single, _ = json.loads((RESULTS / "svi/initial_scales.json").read_text())["rows"]
 
     def flat(row):
         return (np.ptp(row["curve"], axis=1) < 0.2).sum()
@@ -398,7 +398,7 @@ def test_svi_settings():
 def ladder():
     """The longest fit of every guide, by kind of data and name."""
     found = {}
-    for row in json.loads((RESULTS / "guides.json").read_text())["rows"]:
+    for row in json.loads((RESULTS / "svi/guides.json").read_text())["rows"]:
         found[row["data"], row["name"]] = row
     return found
 
@@ -423,25 +423,25 @@ def test_svi_no_guide_passes_k_hat(ladder):
 
 
 def test_svi_calibration():
-    found = rows("variational_sbc")
+    found = rows("svi/calibration")
     assert max(found["NUTS"]["distance"].values()) < found["NUTS"]["band"]
     for name in ("mean-field", "full-rank"):
         assert max(found[name]["distance"].values()) > found[name]["band"]
 
 
 def test_svi_elbo_prefers_the_mode_that_predicts_worse():
-    moons = json.loads((RESULTS / "svi_moons.json").read_text())["rows"]
+    moons = json.loads((RESULTS / "svi/moons.json").read_text())["rows"]
     fits = [row for row in moons if (row["model"], row["guide"]) == ("hierarchical", "mean-field")]
     in_output = np.array([max(row["sd"], key=row["sd"].get) == "Dense_2" for row in fits])
     elbo = np.array([-row["losses"][-1] for row in fits])
     nll = np.array([row["scores"]["NLL"] for row in fits])
     assert in_output.sum() == 1 and elbo[~in_output].mean() - elbo[in_output].mean() > 5
-    assert nll.min() > rows("posteriors")["every layer"]["scores"]["NLL"] + 0.05
+    assert nll.min() > rows("hierarchical_bnn/long_runs")["every layer"]["scores"]["NLL"] + 0.05
     assert nll.argmin() == elbo.argmin()
 
 
 def test_svi_spiral_far_from_the_data():
-    spiral = json.loads((RESULTS / "spiral.json").read_text())["rows"]
+    spiral = json.loads((RESULTS / "svi/spiral.json").read_text())["rows"]
 
     def far(name):
         return np.array([row["entropy_far"] for row in spiral if row["name"] == name])
@@ -453,7 +453,7 @@ def test_svi_spiral_far_from_the_data():
 
 def test_svi_minibatches_pay_with_many_data():
     full, small = (
-        row for row in json.loads((RESULTS / "minibatch.json").read_text())["rows"] if row["problem"] == "many moons"
+        row for row in json.loads((RESULTS / "svi/minibatches.json").read_text())["rows"] if row["problem"] == "many moons"
     )
     cost = [min(row["seconds"]) / row["num_steps"] for row in (full, small)]
     assert cost[1] < 0.1 * cost[0]
@@ -462,7 +462,7 @@ def test_svi_minibatches_pay_with_many_data():
 @pytest.fixture
 def family():
     """Rows of the minibatch samplers, by name and step size."""
-    found = json.loads((RESULTS / "sgmcmc_family.json").read_text())["rows"]
+    found = json.loads((RESULTS / "sgmcmc/step_sizes.json").read_text())["rows"]
     return {(row["name"], row["step_size"]): row for row in found}
 
 
@@ -483,7 +483,7 @@ def test_sgmcmc_which_rows_have_mixed(family):
 
 
 def test_sgmcmc_growth():
-    found = json.loads((RESULTS / "sgmcmc_growth.json").read_text())["rows"]
+    found = json.loads((RESULTS / "sgmcmc/data_sizes.json").read_text())["rows"]
     time = {row["size"]: {name: np.median(value) for name, value in row["microseconds"].items()} for row in found}
     langevin = [of["SGLD"] for of in time.values()]
     assert max(langevin) < 5 * min(langevin)

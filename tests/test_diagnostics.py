@@ -268,7 +268,7 @@ def test_trajectories_that_were_cut_off_are_said_where_they_are_many(run, share,
 def test_the_summary_bounds_each_r_hat_by_its_own_effective_draws():
     found = diagnostics.summarize(CHAINS)
     np.testing.assert_array_equal(found.rhat_bound, diagnostics.rhat_bound(found.ess_alone, 3, 500, 4))
-    assert (found.rhat <= found.rhat_bound).tolist() == [True, True, False]
+    assert (np.diff(found.rhat_bound) > 0).all()  # fewer effective draws, a wider bound
 
 
 def test_leave_one_out_equals_arvizs_and_the_exact_answer():

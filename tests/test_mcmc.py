@@ -4,7 +4,7 @@ Another processor's rounding gives other draws, so bounds are 5 Monte Carlo stan
 quantities whose effective sample size is large.
 """
 
-from helpers import mcmc
+from helpers import diagnostics, hmc, mcmc
 
 import os
 import subprocess
@@ -19,14 +19,14 @@ from blackjax.diagnostics import effective_sample_size
 SIZES = np.array([1.0, 1000.0, 0.001], np.float32)  # of three tasks
 MEANS = SIZES[:, None] * np.array([[1.0, 2.0, 3.0], [0.0, 0.0, -2.0], [0.5, 0.0, 0.0]], np.float32)
 FACTOR = np.array([[1.0, 0.0, 0.0], [0.9, 0.5, 0.0], [0.0, -0.5, 1.0]], np.float32)
-DATA = {"mean": MEANS, "whiten": np.linalg.inv(FACTOR)[None] / SIZES[:, None, None]}
+TASKS = {"mean": MEANS, "whiten": np.linalg.inv(FACTOR)[None] / SIZES[:, None, None]}
 traces = []
 
 
-def normal(position, data):
+def normal(position, task):
     """A correlated normal of three dimensions, its position in two leaves."""
     traces.append(1)
-    z = data["whiten"] @ (jnp.concatenate([position["a"][None], position["b"]]) - data["mean"])
+    z = task["whiten"] @ (jnp.concatenate([position["a"][None], position["b"]]) - task["mean"])
     return -0.5 * z @ z
 
 
@@ -37,7 +37,12 @@ def starts(num_chains=2):
 
 
 def draw(seed=0):
-    return mcmc.sample(jax.random.key(seed), normal, starts(), data=DATA)
+    return mcmc.sample(jax.random.key(seed), normal, starts(), tasks=TASKS)
+
+
+def drawn(posterior):
+    """Return all arrays but the seconds, which no two runs share."""
+    return jax.tree.leaves(posterior._replace(warmup=posterior.warmup._replace(seconds=None)))
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +68,7 @@ def test_every_task_has_the_right_mean_and_covariance(posterior):
 
 
 def test_statistics_are_those_of_the_draws(posterior):
-    log_density = jax.vmap(jax.vmap(jax.vmap(normal, (0, None)), (0, None)))(posterior.draws, DATA)
+    log_density = jax.vmap(jax.vmap(jax.vmap(normal, (0, None)), (0, None)))(posterior.draws, TASKS)
     stats = posterior.stats
     np.testing.assert_allclose(stats.log_density, log_density, rtol=1e-3, atol=1e-3)
     # Where a trajectory starts: half a chi-squared of 3 degrees above the potential energy of the draw before.
@@ -78,15 +83,22 @@ def test_the_same_call_gives_the_same_draws_and_compiles_nothing(posterior):
     before = len(traces)
     again, other = draw(), draw(seed=1)
     assert len(traces) == before
-    assert all((a == b).all() for a, b in zip(jax.tree.leaves(posterior), jax.tree.leaves(again), strict=True))
+    assert all((a == b).all() for a, b in zip(drawn(posterior), drawn(again), strict=True))
     assert (other.draws["b"] != posterior.draws["b"]).mean() > 0.9
+
+
+SHORT = {"num_warmup": 40, "num_samples": 10}
+
+
+def quartic(x):
+    return -(x**4).sum()
 
 
 def first_draws():
     """Return the first draws [task, chain, draw, 2] where every task is the first, and every start the same."""
     start = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf[:1, :1], (3, 2, *leaf.shape[2:])), starts())
-    data = jax.tree.map(lambda leaf: np.broadcast_to(leaf[:1], leaf.shape), DATA)
-    return mcmc.sample(jax.random.key(0), normal, start, num_warmup=20, num_samples=3, data=data).draws["b"]
+    tasks = jax.tree.map(lambda leaf: np.broadcast_to(leaf[:1], leaf.shape), TASKS)
+    return mcmc.sample(jax.random.key(0), normal, start, num_warmup=20, num_samples=3, tasks=tasks).draws["b"]
 
 
 def test_equal_chains_of_equal_tasks_get_randomness_of_their_own():
@@ -98,7 +110,7 @@ def test_the_number_of_cores_and_devices_changes_no_bit(posterior, monkeypatch):
     for cores in (1, 3):
         monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
         again = draw()
-        assert all((a == b).all() for a, b in zip(jax.tree.leaves(posterior), jax.tree.leaves(again), strict=True))
+        assert all((a == b).all() for a, b in zip(drawn(posterior), drawn(again), strict=True))
     script = "import jax; jax.config.update('jax_num_cpu_devices', {}); from helpers import mcmc; " + (
         "print(mcmc.sample(jax.random.key(0), lambda x: -(x**4).sum(), jax.numpy.ones((3, 2))).draws.sum())"
     )
@@ -107,7 +119,7 @@ def test_the_number_of_cores_and_devices_changes_no_bit(posterior, monkeypatch):
 
 
 def test_chains_of_one_posterior_share_the_range_of_their_trajectories():
-    posterior = mcmc.sample(jax.random.key(0), lambda x: -(x**4).sum(), jnp.ones((3, 2)), num_samples=400)
+    posterior = mcmc.sample(jax.random.key(0), quartic, jnp.ones((3, 2)), num_samples=400)
     steps = np.asarray(posterior.stats.integration_steps)
     assert (steps.min(axis=1) == 1).all() and (steps.max(axis=1) == steps.max()).all()
     # Every number of steps is as likely.
@@ -117,7 +129,7 @@ def test_chains_of_one_posterior_share_the_range_of_their_trajectories():
 def test_tasks_do_not_share_what_warm_up_learnt():
     starts, scales = jnp.ones((2, 2, 3)), jnp.array([0.1, 10.0])
     posterior = mcmc.sample(
-        jax.random.key(1), lambda x, scale: -((x / scale) ** 2).sum() / 2, starts, data=scales, num_samples=500
+        jax.random.key(1), lambda x, scale: -((x / scale) ** 2).sum() / 2, starts, tasks=scales, num_samples=500
     )
     np.testing.assert_allclose(posterior.draws.std(axis=(1, 2, 3)), scales, rtol=0.15)
 
@@ -136,23 +148,29 @@ def test_only_chosen_chains_go_on():
 
     starts = 0.1 * jax.random.normal(jax.random.key(0), (3, 8, 1)) + jnp.array([30.0, -30.0] * 4)[None, :, None]
     depths = jnp.array([1.0, 2.0, 4.0])
-    posterior = mcmc.sample(jax.random.key(1), two_wells, starts, data=depths, choose=rightmost, num_samples=500)
+    posterior = mcmc.sample(jax.random.key(1), two_wells, starts, tasks=depths, choose=rightmost, num_samples=500)
     assert seen == [(3, 8, 1)] and posterior.draws.shape == (3, 2, 500, 1)
     np.testing.assert_allclose(posterior.draws.mean(axis=(1, 2, 3)), 30.0, atol=0.1)
     # In a well of depth d the standard deviation is 0.5 / sqrt(d): every task kept its data.
     np.testing.assert_allclose(posterior.draws.std(axis=(1, 2, 3)), 0.5 / np.sqrt(depths), rtol=0.15)
+    assert (posterior.warmup.chain % 2 == 0).all()  # those that started in the right well
 
 
 def test_the_choice_of_all_chains_changes_nothing():
-    given = jax.random.key(0), lambda x: -(x**4).sum(), jnp.ones((3, 2))
-    every = mcmc.sample(*given, num_samples=50, choose=lambda positions: np.arange(len(positions)))
-    np.testing.assert_array_equal(every.draws, mcmc.sample(*given, num_samples=50).draws)
+    given = jax.random.key(0), quartic, jnp.ones((3, 2))
+    every = mcmc.sample(*given, **SHORT, choose=lambda positions: np.arange(len(positions)))
+    np.testing.assert_array_equal(every.draws, mcmc.sample(*given, **SHORT).draws)
 
 
-@pytest.mark.parametrize("kept", [[[0, 1]], [3], [-1], [0.0], [], 0])
-def test_a_choice_of_chains_that_are_not_there_is_refused(kept):
-    with pytest.raises(ValueError, match=r"choose: gave .*, expected integers \['kept'\] from 0 to 2"):
-        mcmc.sample(jax.random.key(0), lambda x: -(x**4).sum(), jnp.ones((3, 2)), choose=lambda _: kept)
+def test_what_was_chosen_is_recorded():
+    found = mcmc.sample(jax.random.key(0), quartic, jnp.ones((3, 2)), **SHORT, choose=lambda _: np.array([2, 0]))
+    assert found.warmup.chain.tolist() == [2, 0] and found.warmup.step_size.shape == (2,)
+
+
+@pytest.mark.parametrize("kept", [[[0, 1]], [3], [-1], [0.0], [], 0, [1, 1], [0, 2, 0]])
+def test_a_choice_of_chains_that_are_not_there_or_of_one_twice_is_refused(kept):
+    with pytest.raises(ValueError, match=r"choose: gave .*, expected integers \['kept'\] from 0 to 2, none twice"):
+        mcmc.sample(jax.random.key(0), quartic, jnp.ones((3, 2)), **SHORT, choose=lambda _: kept)
 
 
 def test_divergences_are_flagged_and_trajectories_are_limited():
@@ -164,17 +182,138 @@ def test_divergences_are_flagged_and_trajectories_are_limited():
     assert stats.integration_steps.max() <= 2 * (2**3 - 1) - 1
 
 
+def around(x, centre):
+    """A unit normal around what all chains share."""
+    return -0.5 * ((x - centre["at"]) ** 2).sum()
+
+
+def test_what_all_chains_share_is_what_a_closure_holds():
+    centre, starts = {"at": jnp.array([1.0, -2.0])}, jax.random.normal(jax.random.key(0), (3, 2))
+    given = mcmc.sample(jax.random.key(1), around, starts, data=centre, **SHORT)
+    closed = mcmc.sample(jax.random.key(1), lambda x: around(x, centre), starts, **SHORT)
+    np.testing.assert_allclose(given.draws, closed.draws, rtol=1e-3, atol=1e-3)
+
+
+def test_a_density_takes_its_task_before_what_all_share():
+    def density(x, scale, centre):
+        return around(x / scale, centre)
+
+    centre, scales = {"at": jnp.array([1.0, -2.0])}, jnp.array([1.0, 100.0])
+    starts = jax.random.normal(jax.random.key(0), (2, 3, 2))
+    found = mcmc.sample(jax.random.key(1), density, starts, tasks=scales, data=centre, **SHORT)
+    assert found.draws.shape == (2, 3, 10, 2)
+    for task, scale in enumerate(scales):
+        expected = -0.5 * ((found.draws[task] / scale - centre["at"].reshape(1, 1, 2)) ** 2).sum(axis=-1)
+        np.testing.assert_allclose(found.stats.log_density[task], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_what_warm_up_learnt_has_the_shapes_and_values_of_the_posterior(posterior):
+    """The metric with the least Fisher divergence: a coordinate's sd over that of its gradient (Seyboldt et al.)."""
+    found = posterior.warmup
+    assert found.inverse_metric.shape == (3, 2, 3)
+    assert {leaf.shape for leaf in (*found[:1], *found[2:])} == {(3, 2)}
+    assert found.chain.tolist() == [[0, 1]] * 3 and found.shared.all() and (found.seconds > 0).all()
+    covariance = FACTOR @ FACTOR.T
+    best = SIZES[:, None] ** 2 * np.sqrt(np.diag(covariance) / np.diag(np.linalg.inv(covariance)))
+    assert (np.abs(np.log(found.inverse_metric / best[:, None])) < np.log(2)).all()
+    for shared in (found.inverse_metric, found.mean_steps):
+        assert (shared[:, :1] == shared).all()
+    most = np.asarray(posterior.stats.integration_steps).max(axis=(1, 2))
+    assert (most == 2 * np.ceil(found.mean_steps[:, 0]) - 1).all() and (found.at_limit == 0).all()
+
+
+def test_the_step_size_is_what_the_acceptance_asks_for():
+    starts, scale = jax.random.normal(jax.random.key(0), (4, 10)), 100.0
+
+    def wide(x):
+        return -0.5 * ((x / scale) ** 2).sum()
+
+    careful, bold = (
+        mcmc.sample(jax.random.key(1), wide, scale * starts, target_acceptance=target, num_samples=300)
+        for target in (0.95, 0.6)
+    )
+    assert careful.stats.acceptance.mean(axis=1).min() > bold.stats.acceptance.mean(axis=1).max()
+    assert careful.warmup.step_size.max() < bold.warmup.step_size.min()
+
+
+def test_trajectories_that_the_tree_depth_cuts_off_are_counted_and_said():
+    def thin(x):
+        """Long and thin, along the diagonal, where no scale of a coordinate helps."""
+        return -0.5 * ((x.sum() / 100) ** 2 + (x[0] - x[1]) ** 2)
+
+    starts = 10 * jax.random.normal(jax.random.key(0), (4, 2))
+    sizes = {"num_warmup": 100, "num_samples": 50}
+    short, long = (mcmc.sample(jax.random.key(1), thin, starts, max_tree_depth=depth, **sizes) for depth in (2, 10))
+    assert short.warmup.at_limit.min() > 0.8 and long.warmup.at_limit.max() == 0
+    said, nothing = (diagnostics.describe(diagnostics.check(run, run.draws)) for run in (short, long))
+    assert "of warm-up's trajectories at their limit" in said and "limit" not in nothing
+
+
+def far_apart(x, other):
+    """A unit normal, and another that its chains never reach."""
+    return jnp.logaddexp(-0.5 * (x**2).sum(), -0.5 * (((x - other["at"]) / other["scale"]) ** 2).sum())
+
+
+@pytest.mark.parametrize("at, scale", [(30.0, 1e-3), (1e4, 1e3)], ids=["needle", "plain"])
+def test_a_chain_that_is_stuck_elsewhere_does_not_spoil_the_others_metric(at, scale):
+    other = {"at": jnp.float32(at), "scale": jnp.float32(scale)}
+    starts = jax.random.normal(jax.random.key(0), (4, 2)).at[3].set(at)
+    given = jax.random.key(1), far_apart, starts
+    every = mcmc.sample(*given, data=other, num_samples=50)
+    without = mcmc.sample(*given, data=other, num_samples=50, choose=lambda _: np.arange(3))
+    assert every.warmup.shared.tolist() == [True, True, True, False] and without.warmup.shared.all()
+    np.testing.assert_array_equal(every.warmup.inverse_metric[:3], without.warmup.inverse_metric)
+    np.testing.assert_array_equal(every.draws[:3], without.draws)
+    assert (np.abs(np.log(without.warmup.inverse_metric)) < np.log(3)).all()  # of a unit normal
+    assert (jnp.abs(every.draws[3] - at) < 10 * scale).all()  # it was where it was meant to be
+
+
+def rugged(x, scale):
+    """A normal whose gradient is not a number far on the right, so that a chain there learns nothing."""
+    normal = -0.5 * ((x / scale) ** 2).sum()
+    return normal + jnp.where(x[0] > 500, jnp.sqrt(jnp.maximum(500 - x[0], 0.0)), 0.0)
+
+
+SCALES = jnp.array([1.0, 10.0])
+
+
+def with_lost(*lost, **options):
+    """Sample two tasks by four chains, of which some (task, chain) start on the right."""
+    starts = np.array(jax.random.normal(jax.random.key(0), (2, 4, 2)))
+    for place in lost:
+        starts[place] = 1000.0
+    return mcmc.sample(jax.random.key(1), rugged, starts, tasks=SCALES, **SHORT, **options)
+
+
+def test_a_chain_whose_warm_up_is_not_finite_is_left_out_and_so_is_one_of_every_other_task():
+    message = r"warm-up of chains \[\[1, 1\]\]: not finite; 3 of 4 chains go on"
+    with pytest.warns(RuntimeWarning, match=message) as caught:
+        found = with_lost((1, 1))
+    assert caught[0].filename == __file__
+    assert found.warmup.chain.tolist() == [[0, 1, 2], [0, 2, 3]] and found.draws.shape == (2, 3, 10, 2)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(found))
+
+
+def test_half_of_the_chains_may_be_lost_and_not_more():
+    with pytest.warns(RuntimeWarning, match="2 of 4 chains go on"):
+        assert with_lost((0, 0), (0, 3)).warmup.chain.tolist() == [[1, 2], [0, 1]]
+    with pytest.raises(FloatingPointError, match=r"warm-up of chains \[\[0, 0\], \[0, 1\], \[0, 3\]\]: not finite"):
+        with_lost((0, 0), (0, 1), (0, 3))
+
+
+def test_a_choice_passes_over_a_chain_that_is_not_finite_or_is_refused():
+    chosen = np.array([[3, 0], [2, 3]])
+    assert with_lost((1, 1), choose=lambda _: chosen).warmup.chain.tolist() == chosen.tolist()
+    with pytest.raises(FloatingPointError, match=r"choose kept .*; not finite: \[\[1, 1\]\]"):
+        with_lost((1, 1), choose=lambda _: np.array([[0, 1], [0, 1]]))
+
+
 def test_starts_are_dispersed_and_leaves_independent():
     start = mcmc.normal_starts(jax.random.key(0), {"a": jnp.zeros(50), "b": jnp.zeros((50,))}, (4, 20), scale=3.0)
     a, b = np.asarray(start["a"]).ravel(), np.asarray(start["b"]).ravel()
     for values in (a, b):
         assert abs(values.mean()) < 4 * 3 / np.sqrt(4000) and abs(values.std() - 3) < 4 * 3 / np.sqrt(8000)
     assert abs(np.corrcoef(a, b)[0, 1]) < 4 / np.sqrt(4000)
-
-
-def test_an_improper_density_is_no_silent_infinity():
-    with pytest.raises(FloatingPointError, match=r"warm-up of chains \[\[0\], \[1\]\]: not finite"):
-        mcmc.sample(jax.random.key(0), lambda x: x.sum(), jnp.zeros((2, 1)), num_samples=10)
 
 
 def infinite_at_chain_1(start):
@@ -188,17 +327,17 @@ def infinite_at_chain_1(start):
         ({"num_samples": 1.5}, "num_samples: given 1.5, expected an integer"),
         ({"num_warmup": 5}, "num_warmup: given 5, expected an integer of 20 or more"),
         ({"max_tree_depth": 0}, "max_tree_depth: given 0, expected an integer of 1 or more"),
-        ({"target_acceptance": 1.0}, "target_acceptance: given 1.0, expected a number between 0 and 1"),
+        ({"target_acceptance": 1.0}, "target_acceptance: given 1.0, expected a finite number between 0 and 1"),
         ({"initial_positions": {}}, r"initial_positions: given leaves that begin \[\], expected the same"),
         ({"initial_positions": starts(0)}, r"initial_positions: given .*\(3, 0\).* none 0"),
         ({"initial_positions": {**starts(), "b": starts(4)["b"]}}, r"initial_positions: given .*\(3, 2\), \(3, 4\)"),
         ({"initial_positions": jnp.zeros(3)}, r"initial_positions: given .*\(3,\).* expected .*'task', 'chain'"),
-        ({"data": jax.tree.map(lambda a: a[:2], DATA)}, r"data: given leading axes \[\(2,\)\], expected \(3,\)"),
+        ({"tasks": jax.tree.map(lambda a: a[:2], TASKS)}, r"tasks: given leading axes \[\(2,\)\], expected \(3,\)"),
         ({"initial_positions": infinite_at_chain_1(starts())}, r"not finite at \[\[2, 1\]\], expected a finite start"),
     ],
 )
 def test_impossible_requests_are_refused_before_sampling(change, message, monkeypatch):
-    monkeypatch.setattr(mcmc, "_warm_up", None)  # what would fail otherwise
-    arguments = {"initial_positions": starts(), "data": DATA, **change}
+    monkeypatch.setattr(hmc, "warm_up", None)  # what would fail otherwise
+    arguments = {"initial_positions": starts(), "tasks": TASKS, **change}
     with pytest.raises(ValueError, match=message):
         mcmc.sample(jax.random.key(0), normal, **arguments)

@@ -1,6 +1,6 @@
 """Minibatch samplers on posteriors known exactly: right ones pass the harness, broken ones do not."""
 
-from helpers import mcmc, minibatch_targets, psgld, sgfs, sgmcmc, verify
+from helpers import mcmc, sgfs, sgmcmc, verify
 
 import blackjax
 import jax
@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from blackjax.sgmcmc import gradients
+
+from experiments.sgmcmc import psgld, source, targets
 
 NUM_DATA, BATCH = 500, 50
 KEY = jax.random.key(71)
@@ -37,56 +39,60 @@ def variance_ratio(known, draws):
     return values[..., values.shape[-1] // 2 :].mean()
 
 
+def judged(known, draws, variance=1.0):
+    """Return the verdict on draws of a normal that is so many times as wide as the posterior, in variance."""
+    exact = np.repeat([0.0, variance], known.target.exact.size // 2)
+    return verify.judge(draws, known.target._replace(exact=exact))
+
+
 @pytest.mark.parametrize("size", [1, 10])
 @pytest.mark.parametrize("preconditioner", [None, "proportional"])
 def test_sgfs_is_exact_for_a_gaussian_at_any_step_size(size, preconditioner):
-    known = minibatch_known.gaussian_mean(size, prior_precision=100.0)
+    known = targets.gaussian_mean(size, prior_precision=100.0)
     algorithm = fisher(known, preconditioner=preconditioner)
     for step_size in (0.01, 0.1, np.inf):
         assert verify.judge(run(known, algorithm, step_size), known.target).passed.all()
 
 
 def test_without_replacement_another_gamma_is_exact():
-    known = minibatch_known.gaussian_mean(prior_precision=100.0, ddof=1)
+    known = targets.gaussian_mean(prior_precision=100.0, ddof=1)
     for step_size in (0.01, 0.1, np.inf):
         draws = run(known, fisher(known, replace=False), step_size, replace=False, num_samples=500)
         assert verify.judge(draws, known.target).passed.all()
 
 
 def test_a_matrix_as_preconditioner_is_exact_too():
-    known = minibatch_known.gaussian_mean(2)
+    known = targets.gaussian_mean(2)
     draws = run(known, fisher(known, preconditioner=np.array([[2.0, 0.9], [0.9, 1.0]])), 0.02)
     assert verify.judge(draws, known.target).passed.all()
 
 
-@pytest.mark.parametrize("batch, expected", [(50, 0.909), (250, 0.5)], ids=["a tenth of the data", "half of the data"])
-def test_the_gamma_of_the_other_way_to_draw_fails(batch, expected):
+@pytest.mark.parametrize("batch", [100, 250], ids=["a fifth of the data", "half of the data"])
+def test_the_gamma_of_the_other_way_to_draw_fails_by_its_closed_form(batch):
     """Stationary ratio V / (gamma N - N) at infinite step size, V = N^2 / n - N without replacement."""
-    known = minibatch_known.gaussian_mean(ddof=1)
-    wrong = run(known, fisher(known, replace=True), np.inf, replace=False, batch_size=batch, num_samples=3000)
-    assert variance_ratio(known, wrong) == pytest.approx((NUM_DATA / batch - 1) / (NUM_DATA / batch), rel=0.1)
-    assert (NUM_DATA / batch - 1) / (NUM_DATA / batch) == pytest.approx(expected, abs=0.01)
-    assert not verify.judge(wrong, known.target).passed.all()
+    known = targets.gaussian_mean(ddof=1)
+    wrong = run(known, fisher(known, replace=True), np.inf, replace=False, batch_size=batch)
+    assert judged(known, wrong, (NUM_DATA / batch - 1) / (NUM_DATA / batch)).passed.all()
+    assert not judged(known, wrong).passed.all()
 
 
-@pytest.mark.parametrize("step_size, expected", [(0.01, 11.1), (0.1, 53.7)])
-def test_the_sources_gamma_inflates_the_variance_by_its_closed_form(step_size, expected):
+@pytest.mark.parametrize("step_size", [0.01, 0.1])
+def test_the_sources_gamma_inflates_the_variance_by_its_closed_form(step_size):
+    """Elevenfold and 54-fold."""
     gamma, noise = (BATCH + NUM_DATA) / NUM_DATA, 4 * 1.1 / step_size
-    ratio = (NUM_DATA**2 / BATCH + noise) / (gamma * NUM_DATA - NUM_DATA + noise)
-    assert ratio == pytest.approx(expected, rel=0.01)
-    known = minibatch_known.gaussian_mean()
+    known = targets.gaussian_mean()
     wrong = run(known, fisher(known, gamma=gamma, preconditioner=[[1.1]]), step_size, thin=20)
-    assert variance_ratio(known, wrong) == pytest.approx(ratio, rel=0.06)
-    assert not verify.judge(wrong, known.target).passed.all()
+    ratio = (NUM_DATA**2 / BATCH + noise) / (gamma * NUM_DATA - NUM_DATA + noise)
+    assert judged(known, wrong, ratio).passed.all()
+    assert not judged(known, wrong).passed.all()
 
 
 def test_the_sources_gamma_is_unstable_below_its_threshold():
     """The factor of a step is 1 - 2 N / (1.1 j N + 44) at step size 0.1: below -1 for j < 0.829."""
     threshold = (NUM_DATA - 44) / (1.1 * NUM_DATA)
-    assert threshold == pytest.approx(0.829, abs=1e-3)
     spread = {}
     for variance in (threshold - 0.03, threshold + 0.03):
-        known = minibatch_known.gaussian_mean(variance=variance)
+        known = targets.gaussian_mean(variance=variance)
         algorithm = fisher(known, gamma=1.1, preconditioner=[[1.1]])
         try:
             spread[variance] = variance_ratio(known, run(known, algorithm, 0.1, num_samples=300))
@@ -97,7 +103,7 @@ def test_the_sources_gamma_is_unstable_below_its_threshold():
 
 
 def test_a_bracket_without_the_priors_precision_fails():
-    known = minibatch_known.gaussian_mean(prior_precision=2000.0)
+    known = targets.gaussian_mean(prior_precision=2000.0)
     algorithm = fisher(known)
 
     def forgetful(position, rng_key=None):
@@ -109,23 +115,23 @@ def test_a_bracket_without_the_priors_precision_fails():
     assert not verify.judge(without, known.target).passed.all()
 
 
-@pytest.mark.parametrize("make", [minibatch_known.linear_regression, minibatch_known.logistic_regression])
+@pytest.mark.parametrize("make", [targets.linear_regression, targets.logistic_regression])
 def test_regressions_within_a_stated_bias(make):
     known = make()
     algorithm = fisher(known)
     for step_size in (0.003, np.inf):
-        assert verify.judge(run(known, algorithm, step_size), known.target, bias=0.03).passed.all()
+        assert verify.judge(run(known, algorithm, step_size, thin=20), known.target, bias=0.03).passed.all()
 
 
 def test_the_plain_mean_remembers_a_far_start():
-    known = minibatch_known.linear_regression()
-    draws = run(known, fisher(known, forget=0.0), np.inf)
-    assert variance_ratio(known, draws) < 0.9
-    assert not verify.judge(draws, known.target, bias=0.03).passed.all()
+    known = targets.linear_regression()
+    verdict = verify.judge(run(known, fisher(known, forget=0.0), np.inf), known.target, bias=0.03)
+    too_narrow = verdict.difference < -verdict.allowed
+    assert too_narrow[known.target.exact == 1].any()
 
 
 def test_logistic_regression_against_nuts():
-    known = minibatch_known.logistic_regression()
+    known = targets.logistic_regression()
     starts = mcmc.normal_starts(KEY, known.target.position, (4,))
     exact = mcmc.sample(KEY, known.target.log_density, starts, num_samples=1000, max_tree_depth=4).draws
     assert verify.judge(exact, known.target).passed.all()
@@ -133,18 +139,17 @@ def test_logistic_regression_against_nuts():
 
 def test_langevin_has_the_bias_of_its_closed_form():
     """Stationary ratio (e V + 2) / (2 - e A), A = 500 and V = N^2 / n; with exact control variates V = 0."""
-    known = minibatch_known.gaussian_mean(10)
+    known = targets.gaussian_mean(10)
     draws = run(known, blackjax.sgld(slope(known)), 1e-4, thin=20)
-    assert variance_ratio(known, draws) == pytest.approx(2.5 / 1.95, rel=0.04)
-    assert not verify.judge(draws, known.target).passed.all()
+    assert judged(known, draws, 2.5 / 1.95).passed.all() and not judged(known, draws).passed.all()
     centred = gradients.control_variates(slope(known), jnp.full(10, 0.02), known.data)
     draws = run(known, blackjax.sgld(centred), 1e-4, thin=20)
-    assert variance_ratio(known, draws) == pytest.approx(2 / 1.95, rel=0.03)
+    assert judged(known, draws, 2 / 1.95).passed.all()
 
 
 @pytest.mark.parametrize("name", ["sgnht", "psgld"])
 def test_others_of_the_family_within_a_stated_bias(name):
-    known = minibatch_known.gaussian_mean(10)
+    known = targets.gaussian_mean(10)
     made = {"sgnht": blackjax.sgnht(slope(known), alpha=1.0), "psgld": psgld.psgld(slope(known))}[name]
     draws = run(known, made, 1e-3, thin=100)
     assert verify.judge(draws, known.target, bias=0.1).passed.all()
@@ -162,7 +167,7 @@ def test_psgld_scales_each_coordinates_step():
 
 
 def test_any_pytree_is_a_position():
-    known = minibatch_known.gaussian_mean(3)
+    known = targets.gaussian_mean(3)
     split = lambda p: jnp.concatenate([p["a"][None], p["b"]])  # noqa: E731
     algorithm = sgfs.sgfs(lambda p: known.log_prior(split(p)), lambda p, d: known.log_likelihood(split(p), d), NUM_DATA)
     sizes = {"batch_size": BATCH, "step_size": 0.1, "num_warmup": 5, "num_samples": 7}
@@ -207,24 +212,24 @@ def test_minibatches_are_drawn_from_all_data_and_without_replacement_hold_none_t
 
 def test_schedules():
     steps = np.arange(100_000)
-    falling = np.asarray(source_data.decaying(0.1, offset=10.0, power=0.6)(steps))
+    falling = np.asarray(source.decaying(0.1, offset=10.0, power=0.6)(steps))
     assert falling[0] == 0.1 and (np.diff(falling) < 0).all()
-    cycle = np.asarray(source_data.cyclical(0.2, 100)(steps))
+    cycle = np.asarray(source.cyclical(0.2, 100)(steps))
     assert cycle[0] == cycle[100] == pytest.approx(0.2) and 0 < cycle[99] < 1e-4
     for power in (0.5, 1.1):
         with pytest.raises(ValueError, match=f"power: given {power}"):
-            source_data.decaying(0.1, power=power)
+            source.decaying(0.1, power=power)
 
 
 def test_one_and_two_chains_draw_the_same_bits():
-    known = minibatch_known.gaussian_mean(2)
+    known = targets.gaussian_mean(2)
     sizes = {"batch_size": BATCH, "step_size": 0.1, "num_warmup": 60, "num_samples": 5}
     algorithm = fisher(known)
     first, second = (sgmcmc.sample(KEY, algorithm, jnp.zeros((3, 2)), known.data, **sizes) for _ in range(2))
     assert (first == second).all() and not (first[0] == first[1]).any()
 
 
-KNOWN = minibatch_known.gaussian_mean(2)
+KNOWN = targets.gaussian_mean(2)
 SIZES = {"batch_size": BATCH, "step_size": 0.1, "num_warmup": 0, "num_samples": 1}
 
 
@@ -284,7 +289,7 @@ def test_what_does_not_fit_is_named():
     for size in (1, 501):
         with pytest.raises(ValueError, match=f"minibatch: given {size} data, expected 2 to data_size = 500"):
             algorithm.step(KEY, algorithm.init(jnp.zeros(2)), jnp.zeros((size, 2)), 0.1)
-    with pytest.raises(ValueError, match="gradient or Hessian is not finite"):
+    with pytest.raises(ValueError, match=r"position: given \d+ values that are not finite"):
         fisher(KNOWN._replace(log_prior=lambda p: jnp.log(p).sum())).init(jnp.zeros(2))
     with pytest.raises(ValueError, match="has eigenvalue -2"):
         fisher(KNOWN._replace(log_prior=lambda p: (p**2).sum())).init(jnp.zeros(2))

@@ -70,9 +70,9 @@ def unit(name, num_special, num_chains, num_started, num_samples):
 def percent_right(p, y):
     """Return the accuracy of the average prediction in percent, and its Monte Carlo error; p [chain, draw, *point].
 
-    The error is that of the mean over four stretches of each chain, and no less than what one point is worth.
+    The error is that of the mean over eight stretches of each chain, and no less than what one point is worth.
     """
-    stretches = [part.mean(axis=0) for chain in p for part in np.array_split(chain, 4)]
+    stretches = [part.mean(axis=0) for chain in p for part in np.array_split(chain, 8)]
     spread = np.std([metrics.accuracy(part, y) for part in stretches], ddof=1) / np.sqrt(len(stretches))
     return 100 * metrics.accuracy(p.mean(axis=(0, 1)), y), 100 * float(np.hypot(spread, 1 / np.size(y)))
 

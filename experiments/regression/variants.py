@@ -5,7 +5,7 @@ data; on the first training set also four chains at each power of the likelihood
 give the log evidence; and Laplace's method at the best mode that was found.
 """
 
-from helpers import data, densities, diagnostics, hmc, mcmc, metrics, networks
+from helpers import densities, diagnostics, hmc, mcmc, metrics, networks
 from helpers.common import take
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from scipy import optimize, special, stats
 from tensorflow_probability.substrates.jax import distributions as tfd
 
 from experiments import shared
-from experiments.regression import evidence
+from experiments.regression import evidence, waves
 from experiments.regression.crps import crps
 
 SETTINGS = {
@@ -110,9 +110,9 @@ def build(variant: str) -> Model:
     return Model(network, log_density, of_draws, shapes, options)
 
 
-def wave(redraw: int) -> data.Wave:
+def wave(redraw: int) -> waves.Wave:
     """Return a training set and its test points, the same for all variants."""
-    return jax.jit(data.wave)(shared.key(SETTINGS["seed"], "data", redraw))
+    return jax.jit(waves.wave)(shared.key(SETTINGS["seed"], "data", redraw))
 
 
 def measured(variant: str, redraw: int, power: float = 1.0) -> densities.Observed:
@@ -167,7 +167,8 @@ def score(drawn: dict, variant: str, redraw: int, power: float) -> dict:
     f = np.asarray(curves(model.network, posterior.draws["params"], points.x_test.reshape(-1, 1)))
     check = {"check": shared.diagnosed(posterior, f[..., ::25])}
     if redraw == 0:  # at weight 1, whatever the power
-        check["log_likelihood"] = model.log_likelihood(posterior.draws, measured(variant, redraw)).tolist()
+        values = np.asarray(model.log_likelihood(posterior.draws, measured(variant, redraw)), np.float64)
+        check["log_likelihood"] = values.round(4).tolist()
     if power < 1:
         return check
     noise = np.exp(posterior.draws["log_noise"].astype(np.float64))
@@ -220,9 +221,7 @@ def pinball(amount, y, level):
     return float(np.maximum(level / (1 - level) * (y - amount), amount - y).mean())
 
 
-def mixture_nll_error(
-    f: Float[Array, "*draw point"], noise: Float[Array, "*draw"], y: Float[Array, " point"]
-) -> float:
+def mixture_nll_error(f: Float[Array, "*draw point"], noise: Float[Array, "*draw"], y: Float[Array, " point"]) -> float:
     """Return the Monte Carlo standard error of ``metrics.mixture_nll``; draws [draw] are independent ones."""
     log_p = stats.norm.logpdf(y, f, noise[..., None]).reshape(*(noise.shape if noise.ndim == 2 else (4, -1)), y.size)
     # Of each point only ratios between draws count; far from the data its densities are too small for numbers.

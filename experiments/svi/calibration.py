@@ -63,9 +63,13 @@ def unit(arm: str, first: int, count: int) -> dict:
     truth, observed = replications(first, count)
     numbers = range(first, first + count)
     if arm == "NUTS":
-        starts = mcmc.normal_starts(shared.key(SETTINGS["seed"], "start", first), SHAPES, (count, SETTINGS["num_chains"]))
+        starts = mcmc.normal_starts(
+            shared.key(SETTINGS["seed"], "start", first), SHAPES, (count, SETTINGS["num_chains"])
+        )
         sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples", "max_tree_depth")}
-        posterior = mcmc.sample(shared.key(SETTINGS["seed"], "NUTS", first), LOG_DENSITY, starts, tasks=observed, **sizes)
+        posterior = mcmc.sample(
+            shared.key(SETTINGS["seed"], "NUTS", first), LOG_DENSITY, starts, tasks=observed, **sizes
+        )
         values = _of_draws(posterior.draws["params"], jnp.exp(posterior.draws["log_noise"]))
         diagnosis = {"stats": posterior.stats._asdict(), "warmup": posterior.warmup._asdict()}
         return {"truth": truth, "values": values, **diagnosis}

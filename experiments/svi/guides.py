@@ -5,7 +5,7 @@ distance of the curves' marginals from NUTS, averaged over the grid. A guide is 
 A unit has one training set, with NUTS and all guides, since each guide is compared with the draws of NUTS.
 """
 
-from helpers import data, densities, diagnostics, hmc, mcmc, metrics, networks, svi
+from helpers import densities, diagnostics, hmc, mcmc, metrics, networks, svi
 
 import itertools
 from functools import partial
@@ -19,6 +19,7 @@ from numpyro.infer import Trace_ELBO, autoguide
 from tensorflow_probability.substrates.jax import distributions as tfd
 
 from experiments import shared
+from experiments.regression import waves
 from experiments.regression.variants import curves, jackknife, mixture_nll_error
 from experiments.svi.models import log_weights, regression_model
 
@@ -61,13 +62,13 @@ def units() -> dict[str, dict]:
     }
 
 
-def wave(kind: str, redraw: int) -> data.Wave:
+def wave(kind: str, redraw: int) -> waves.Wave:
     """Return a training set and its test points."""
     gap = tuple(SETTINGS["gap"]) if kind == "gap" else None
     return _wave(shared.key(SETTINGS["seed"], "data", kind, redraw), num_train=SETTINGS["num_train"], gap=gap)
 
 
-_wave = jax.jit(data.wave, static_argnames=("num_train", "gap"))
+_wave = jax.jit(waves.wave, static_argnames=("num_train", "gap"))
 
 
 def unit(kind: str, redraw: int, guides: list[str], num_steps: list[int], num_samples: int) -> dict:
@@ -161,7 +162,7 @@ def of_weights(values):
 def of_draws(f, noise, reference, points):
     """Score curves [draw, point] and noise [draw]: distance from a reference, and predictions by region."""
     grid = len(points.grid)
-    by_region = dict(zip(data.REGIONS, np.split(f[:, grid:], len(points.y_test), axis=1), strict=False))
+    by_region = dict(zip(waves.REGIONS, np.split(f[:, grid:], len(points.y_test), axis=1), strict=False))
     y = dict(zip(by_region, np.asarray(points.y_test), strict=True))
     cdf = {region: metrics.mixture_cdf(by_region[region], noise, y[region]) for region in y}
     inside = np.abs(np.asarray(points.grid[:, 0])) <= 1

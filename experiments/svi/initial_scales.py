@@ -1,6 +1,6 @@
 """The two tips and the restarts: initial scale and particles of the mean-field guide, on one wave, many starts."""
 
-from helpers import data, densities, metrics, networks, svi
+from helpers import densities, metrics, networks, svi
 
 from functools import partial
 
@@ -12,6 +12,7 @@ from numpyro.infer import TraceMeanField_ELBO
 from numpyro.infer.autoguide import AutoNormal
 
 from experiments import shared
+from experiments.regression import waves
 from experiments.regression.variants import mixture_nll_error
 from experiments.svi.models import log_weights, regression_model
 
@@ -40,9 +41,9 @@ def units() -> dict[str, dict]:
     }
 
 
-def wave() -> data.Wave:
+def wave() -> waves.Wave:
     """Return the data."""
-    return jax.jit(data.wave)(shared.key(SETTINGS["seed"], "data", "whole", 0))
+    return jax.jit(waves.wave)(shared.key(SETTINGS["seed"], "data", "whole", 0))
 
 
 def unit(init_scale: float, num_particles: int, num_starts: int) -> dict:

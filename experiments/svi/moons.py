@@ -59,9 +59,7 @@ def unit(model: str, guide: str, start: int) -> dict:
     svi.check_losses(fitted["losses"])
     # A guide's draws are independent; called chains, they are scored as NUTS's are.
     chains = SETTINGS["num_chains"]
-    return fitted | {
-        "weights": jax.tree.map(lambda a: a.reshape(len(a), chains, -1, *a.shape[2:]), fitted["weights"])
-    }
+    return fitted | {"weights": jax.tree.map(lambda a: a.reshape(len(a), chains, -1, *a.shape[2:]), fitted["weights"])}
 
 
 def nuts(key, observed):

@@ -121,8 +121,11 @@ def score(drawn: dict, redraw: int, prior_scale: float | None, num_steps: int) -
     seen = NETWORK.apply({"params": take(drawn["params"], -1)}, train.x[held_out])
     temperature = temperature_of(seen, train.y[held_out])
     tempered = np.asarray(jax.nn.softmax(logits[-1:] / temperature))
+    alone = [scores(one[None], y) for one in p[:-1]]
+    values = {name: [one[name] for one in alone] for name in ("entropy_near", "entropy_far", "aleatoric_far")}
     return {
-        "one network": scores(p[:1], y) | spread_of([scores(one[None], y) for one in p[:-1]]),
+        # What one network may be off by is the spread of networks from other starts.
+        "one network": with_errors(alone[0], values | {"NLL": [one["scores"]["NLL"] for one in alone]}),
         "one network, temperature": scores(tempered, y) | {"temperature": float(temperature)},
         "ensemble of 5": scores(p[:-1], y),
     }
@@ -153,16 +156,34 @@ def scores(p, y):
         "entropy_far": (p[:, size:] * bits[size:]).sum(axis=-1).mean(axis=1),
         "aleatoric_far": entropy(p[:, size:]).mean(axis=1),
     }
-    errors = {}
-    if len(p) > 1:
-        errors = {f"{name}_error": float(v.std(ddof=1) / np.sqrt(len(v))) for name, v in of_draws.items()}
-    return {
-        "scores": metrics.class_scores(jnp.float32(mean[:size]), y) | take_out(errors, "NLL_error"),
+    found = {
+        "scores": metrics.class_scores(jnp.float32(mean[:size]), y),
         "entropy_near": float(entropy(mean[:size]).mean()),
         "entropy_far": float(entropy(mean[size:]).mean()),
         "aleatoric_far": float(of_draws["aleatoric_far"].mean()),
         "temperature": 1.0,
-        **errors,
         "losses": [],
         "params": [],
     }
+    return with_errors(found, of_draws, 1 / np.sqrt(len(p))) if len(p) > 1 else found
+
+
+def with_errors(found, values, share=1.0):
+    """Put beside scores the standard deviation of values by name, times what of it is the error."""
+    errors = {f"{name}_error": float(share * np.std(values[name], ddof=1)) for name in values}
+    return found | {"scores": found["scores"] | {"NLL_error": errors.pop("NLL_error")}} | errors
+
+
+def entropy(p):
+    """In bits."""
+    return -(p * np.log2(np.clip(p, 1e-30, 1))).sum(axis=-1)
+
+
+def rows(scored: dict[str, dict]) -> list[dict]:
+    """Return a row for each redraw and method."""
+    settings = units()
+    return [
+        {"redraw": settings[unit]["redraw"], "name": name, **found}
+        for unit, methods in scored.items()
+        for name, found in methods.items()
+    ]

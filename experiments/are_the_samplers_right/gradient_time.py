@@ -1,0 +1,100 @@
+"""How the time of one gradient of the hierarchical log density grows with tasks, points and width.
+
+Seconds belong to the machine that ran this; the page is about their ratios. So every size is timed in turns with the
+base, on the same core within the same seconds: units may run on different machines.
+"""
+
+from helpers import densities, hierarchical, mcmc, networks
+
+import time
+
+import jax
+import numpy as np
+
+from experiments import shared
+
+SETTINGS = {
+    "seed": 4002,
+    "tasks": [18, 60, 180, 600, 1800],
+    "points": [50, 150, 500, 1500, 5000],
+    "width": [5, 10, 20, 50, 100],
+    "base": {"tasks": 18, "points": 50, "width": 5},
+    "seconds_a_run": 0.3,
+    "runs": 9,
+}
+
+
+def units():
+    """A size each."""
+    return {
+        f"{what} {value}": {"what": what, "value": value, "runs": SETTINGS["runs"]}
+        for what in SETTINGS["base"]
+        for value in SETTINGS[what]
+    }
+
+
+# The base against itself: any machine has to find that it is as slow.
+SMALL = units()["tasks 18"]
+
+
+def problem(tasks, points, width):
+    """Return a density, a position and data of one size."""
+    key_x, key_y, key_position = (shared.key(SETTINGS["seed"], part) for part in ("x", "y", "position"))
+    x = jax.random.normal(key_x, (tasks, points, 2))
+    observed = densities.observe(x, jax.random.bernoulli(key_y, 0.5, x.shape[:2]).astype(int))
+    network = networks.MLP(hidden=(width, width))
+    position = mcmc.normal_starts(key_position, hierarchical.shapes(network, tasks, 2), ())
+    return hierarchical.log_density(network), position, observed
+
+
+def timer(log_density, position, observed):
+    """Return a function that times a value with its gradient, in seconds of a core, in a loop long for the clock.
+
+    The value comes with the gradient in every sampler, and XLA compiles both together, into other code than for the
+    gradient alone.
+    """
+
+    @jax.jit
+    def loop(position, observed, count):
+        def step(_, carry):
+            position, total = carry
+            value, slope = jax.value_and_grad(log_density)(position, observed)
+            return jax.tree.map(lambda a, b: a + 1e-7 * b, position, slope), total + value
+
+        return jax.lax.fori_loop(0, count, step, (position, 0.0))
+
+    def seconds(count):
+        begin = time.process_time()
+        jax.block_until_ready(loop(position, observed, count))
+        return time.process_time() - begin
+
+    seconds(1)  # compiles
+    count = 4
+    while seconds(count) < SETTINGS["seconds_a_run"]:
+        count *= 2
+    return lambda: seconds(count) / count
+
+
+def unit(what, value, runs):
+    """Time gradients of one size and of the base in turns."""
+    base = SETTINGS["base"]
+    at_size = problem(**{**base, what: value})
+    of_base, of_size = timer(*problem(**base)), timer(*at_size)
+    seconds = np.array([(of_base(), of_size()) for _ in range(runs)])
+    return {"seconds": seconds, "unknowns": np.array(sum(leaf.size for leaf in jax.tree.leaves(at_size[1])))}
+
+
+def score(drawn, what, value, **_):
+    """Microseconds of every run, and how many times slower than the base the size is."""
+    of_base, of_size = 1e6 * drawn["seconds"].T
+    times_slower = of_size / of_base
+    return {
+        "what": what,
+        "value": value,
+        "unknowns": int(drawn["unknowns"]),
+        "microseconds": of_size.tolist(),
+        "base_microseconds": of_base.tolist(),
+        "times_slower": float(np.median(times_slower)),
+        # of a median: the spread comes from what else the machine does, whose tails are long
+        "times_slower_error": float(np.sqrt(np.pi / 2) * times_slower.std(ddof=1) / np.sqrt(len(times_slower))),
+    }

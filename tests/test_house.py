@@ -1,0 +1,94 @@
+"""The house keeps its own rules: thin helpers, arrows one way, experiments that pages name, results of known code."""
+
+import ast
+import json
+import math
+import re
+
+import pytest
+from chapters import ROOT, pages
+
+from experiments import engine
+
+HELPERS = sorted((ROOT / "helpers").glob("*.py"))
+ORDER = ["__init__", "checks", "common", "data", "networks", "densities", "hierarchical", "hmc", "mcmc", "sgfs"]
+ORDER += ["sgmcmc", "svi", "predict", "metrics", "diagnostics", "verify", "plots"]
+NAMES = engine.experiments()
+
+
+def lines(path):
+    """Number of lines of a file."""
+    return len(path.read_text().splitlines())
+
+
+def imported(path):
+    """Modules of ``helpers`` and ``experiments`` that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in ("helpers", "experiments"):
+            package, _, module = node.module.partition(".")
+            yield from [(package, module)] if module else [(package, alias.name) for alias in node.names]
+
+
+def test_helpers_are_thin():
+    assert sum(map(lines, HELPERS)) <= 2000
+    assert {path.name: lines(path) for path in HELPERS if lines(path) > 250} == {}
+
+
+def test_a_helper_imports_only_from_its_left():
+    assert [path.stem for path in HELPERS] == sorted(ORDER)
+    for path in HELPERS:
+        found = list(imported(path))
+        assert {package for package, _ in found} <= {"helpers"}, path
+        assert all(ORDER.index(module) < ORDER.index(path.stem) for _, module in found), path
+
+
+@pytest.mark.parametrize("path", HELPERS, ids=lambda path: path.stem)
+def test_a_helpers_docstring_shows_a_call(path):
+    text = ast.get_docstring(ast.parse(path.read_text()))
+    assert path.stem in ("__init__", "hmc") or re.search(r"^    .*\(.*\)", text, flags=re.M)
+
+
+def numbers(part):
+    """Yield every number in a stored result."""
+    if isinstance(part, (dict, list)):
+        for item in part.values() if isinstance(part, dict) else part:
+            yield from numbers(item)
+    elif isinstance(part, (int, float)):
+        yield part
+
+
+def marked():
+    """Results that a page says are of older code."""
+    blocks = [
+        re.findall(r"^```\{admonition\} Older code\n(.*?)^```", (ROOT / path).read_text(), re.M | re.S)
+        for path in pages()
+    ]
+    return {name for block in sum(blocks, []) for name in re.findall(r"`(\w+/\w+)`", block)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_result_is_of_the_code_as_it_is_or_its_page_says_that_it_is_not(name):
+    state = engine.status()[name]
+    assert state in ("made", "checked", "old")
+    assert (name in marked()) == (state == "old"), state
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_result_has_rows_of_finite_numbers(name):
+    rows = json.loads((ROOT / f"book/results/{name}.json").read_text())["rows"]
+    assert rows and all(math.isfinite(number) for number in numbers(rows))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_links_the_script_of_a_result(name):
+    assert any(f"<../experiments/{name}.py>`" in (ROOT / path).read_text() for path in pages())
+
+
+def test_every_result_has_a_script():
+    assert not [name for name, state in engine.status().items() if state in ("no script", "missing")]
+
+
+def test_an_experiment_has_no_main_and_prints_nothing():
+    for name in NAMES:
+        text = (ROOT / f"experiments/{name}.py").read_text()
+        assert "__main__" not in text and not re.search(r"^\s*print\(", text, flags=re.M), name
