@@ -21,8 +21,8 @@ NETWORK = networks.MLP()
 def hierarchical_run(seed, num_samples, tasks):
     """Return the seconds of a run from dispersed starts and of the same run again, and its diagnostics."""
     key_start, key_chains = jax.random.split(jax.random.key(seed))
-    starts = mcmc.normal_starts(key_start, hierarchical.shapes(NETWORK, 18, 2), (1, 12))
-    seen = jax.tree.map(lambda a: a[None], densities.observe(tasks.x_train, tasks.y_train))
+    starts = mcmc.normal_starts(key_start, hierarchical.shapes(NETWORK, 18, 2), (12,))
+    seen = densities.observe(tasks.x_train, tasks.y_train)
     logits, log_density = hierarchical.logits(NETWORK), hierarchical.log_density(NETWORK)
     settings = {"num_samples": num_samples, "max_tree_depth": 6, "data": seen, "choose": stand_out}
     seconds = []
@@ -30,7 +30,6 @@ def hierarchical_run(seed, num_samples, tasks):
         begin = time.perf_counter()
         posterior = mcmc.sample(key_chains, log_density, starts, **settings)
         seconds.append(time.perf_counter() - begin)
-    posterior = jax.tree.map(lambda a: a[0], posterior)
     p = jax.jit(partial(predict.probabilities, logits))(posterior.draws, tasks.x_test)
     found = diagnostics.summarize(p.reshape(4, num_samples, -1))
     rhat = diagnostics.summarize(posterior.draws["log_sd"]).rhat.max()
@@ -41,7 +40,7 @@ def hierarchical_run(seed, num_samples, tasks):
 def stand_out(position):
     """Return the four chains whose output layer's standard deviation is largest beside the others'."""
     inner, hidden, outer = (position["log_sd"][f"Dense_{layer}"] for layer in range(3))
-    return np.argsort(np.maximum(inner, hidden) - outer, axis=-1)[:, :4]
+    return np.argsort(np.maximum(inner, hidden) - outer)[:4]
 
 
 def main():
@@ -60,7 +59,7 @@ def main():
     starts = mcmc.normal_starts(jax.random.key(1), weights, (18, 4))
     begin = time.perf_counter()
     flat = densities.flat_log_density(NETWORK)
-    mcmc.sample(jax.random.key(2), flat, starts, num_warmup=500, num_samples=1000, data=observed)
+    mcmc.sample(jax.random.key(2), flat, starts, num_warmup=500, num_samples=1000, tasks=observed)
     print(f"flat, 18 tasks x 4 chains x (500 + 1000): {time.perf_counter() - begin:.1f} s")
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GB")
 

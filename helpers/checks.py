@@ -1,4 +1,4 @@
-"""What is asked of input, in one place: a ``ValueError`` says what was given and what was expected."""
+"""What is asked of input, in one place, such as ``checks.count(least=2, size=size)``: if not, a ``ValueError``."""
 
 import jax
 import jax.numpy as jnp

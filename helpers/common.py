@@ -1,4 +1,8 @@
-"""What every chapter and every experiment repeats: entries of a tree of arrays, and stored results."""
+"""What every chapter and every experiment repeats.
+
+rows = common.read_result("flat_bnn/prior_scale")["rows"]
+every_fifth = common.take(posterior.draws, np.s_[:, ::5])
+"""
 
 import json
 from pathlib import Path
@@ -10,7 +14,7 @@ RESULTS = Path(__file__).resolve().parents[1] / "book" / "results"
 
 
 def take(tree: Any, index: Any) -> Any:
-    """Return ``leaf[index]`` of every leaf: ``take(posterior, 3)`` is task 3's, ``np.s_[:, ::5]`` every fifth draw."""
+    """Return ``leaf[index]`` of every leaf: ``take(posterior, 3)`` is that of task 3."""
     return jax.tree.map(lambda leaf: leaf[index], tree)
 
 
@@ -18,10 +22,6 @@ def read_result(name: str) -> dict:
     """Return a stored result, ``{"settings": ..., "rows": [...], ...}``, by the name of its chapter and its own.
 
     ValueError: there is none of that name.
-
-    Example:
-        >>> read_result("flat_bnn/prior_scale")["rows"][0]["scales"]
-        [0.25, 0.5, 1.0]
     """
     path = RESULTS / f"{name}.json"
     if not path.exists():

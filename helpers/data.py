@@ -74,10 +74,7 @@ def rotated_moons(
 
 
 def source_moons() -> Tasks:
-    """Rebuild the 18 tasks of Wiecki (2018): numpy seed 31, 50 + 50 points, noise 0.3.
-
-    As published, each task is scaled by all its 100 points, test points included.
-    """
+    """Rebuild the 18 tasks of Wiecki (2018): numpy seed 31, 50 + 50 points, noise 0.3; scaled by all, as published."""
     rng = np.random.RandomState(31)
     x, y, angles = [], [], []
     for _ in range(18):

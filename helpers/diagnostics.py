@@ -103,11 +103,8 @@ def rhat_bound(
     of two, of location and of spread, so each has half of ``chance``; ``tests/test_diagnostics.py`` simulates it.
     For an ESS of 400 and 2000 in four chains of 1000 draws it is 1.062 and 1.010.
 
-    Args:
-        ess_alone: effective sample size of the chains taken one at a time, summed. That of all chains together
-            will not do: it falls as chains disagree, and a bound from it rejects nothing.
-        num_quantities: how many are looked at; they share ``chance``.
-        num_draws: of each chain.
+    ``ess_alone`` is of the chains taken one at a time, summed. That of all chains together will not do: it falls as
+    chains disagree, and a bound from it rejects nothing. ``num_draws`` is of each chain; quantities share ``chance``.
 
     ValueError: no quantity, fewer than 8 draws or 2 chains, a chance that is no probability.
     """

@@ -1,10 +1,9 @@
 """One network a task, under a prior that the tasks share and learn.
 
-The weights of layer ``l`` of task ``t`` are ``mean[l] + sd[l] * offset[l][t]``, non-centred:
-means and offsets are N(0, 1), a standard deviation has a hyperprior and is sampled as its
-logarithm. A position is ``{"mean": ..., "log_sd": ..., "offset": ...}``, each by the names of the
-network's layers. A layer that is not in ``mean`` has mean 0; one that is not in ``offset`` is the
-same network layer for all tasks.
+The weights of layer ``l`` of task ``t`` are ``mean[l] + sd[l] * offset[l][t]``, non-centred: means and offsets are
+N(0, 1), a standard deviation has a hyperprior and is sampled as its logarithm. A position is ``{"mean": ..., "log_sd":
+..., "offset": ...}``, each by the names of the network's layers. A layer that is not in ``mean`` has mean 0; one that
+is not in ``offset`` is the same for all tasks.
 
     observed = densities.observe(x, y)  # [task, point, feature] and [task, point]
     starts = mcmc.normal_starts(key, hierarchical.shapes(network, num_tasks=18, num_features=2), (4,))

@@ -1,8 +1,7 @@
 """Hamiltonian Monte Carlo that learns its metric and its trajectories from NUTS, chains spread over cores.
 
-Every chain is one unit of work. Threads take the units one after the other, one thread a core;
-``vmap`` would make every chain wait for the longest trajectory of all. One program runs every
-unit, so the draws do not depend on how many cores there are, to the last bit.
+Every chain is one unit of work. Threads take the units one after the other, one thread a core; ``vmap`` would make
+every chain wait for the longest trajectory. One program runs every unit, so draws do not depend on how many cores.
 
     starts = mcmc.normal_starts(key_start, shapes, (4,))
     posterior = mcmc.sample(key, log_density, starts, data=observed)

@@ -1,4 +1,4 @@
-"""Networks as Flax Linen modules: ``init`` makes the weights, ``apply`` uses them."""
+"""Networks as Flax Linen modules: ``MLP().init(key, x)`` makes the weights, ``MLP().apply(params, x)`` uses them."""
 
 from helpers import checks
 

@@ -1,4 +1,4 @@
-"""Figures: functions that take axes and arrays, and one colour and one marker per meaning."""
+"""Figures: functions of axes and arrays, such as ``plots.surface(ax, p)``; one colour and one marker per meaning."""
 
 from helpers.metrics import Calibration
 
@@ -72,9 +72,7 @@ def task_panels(num_tasks: int, draw: Callable[[Axes, int], None], columns: int 
 def reliability(ax: Axes, calibration: Calibration, label: str, colour: str, marker: str = "o") -> None:
     """Draw frequency against confidence, bars of two standard errors, and the diagonal of calibration."""
     ax.plot([0, 1], [0, 1], color=TRUTH, linewidth=0.8, linestyle="--", zorder=0)
-    bars = 2 * np.asarray(calibration.standard_error)
-    ax.errorbar(
-        calibration.confidence, calibration.frequency, bars, color=colour, marker=marker, label=label, linewidth=1.2
-    )
+    points, bars = (calibration.confidence, calibration.frequency), 2 * calibration.standard_error
+    ax.errorbar(*points, bars, color=colour, marker=marker, label=label, linewidth=1.2)
     ax.set(xlabel="predicted probability of class 1", ylabel="frequency of class 1", xlim=(0, 1), ylim=(0, 1))
     ax.set_aspect("equal")

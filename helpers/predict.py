@@ -1,7 +1,8 @@
 """From draws to predictions: probabilities of every draw, and uncertainty in two parts.
 
-Both splits come from the probabilities of the draws, never from sampled labels: the
-standard deviation of sampled labels is a function of their mean and splits nothing.
+    predict.variance_split(predict.probabilities(network.apply, posterior.draws, x)).epistemic
+
+Both splits come from the probabilities of the draws, never from sampled labels, whose sd is a function of their mean.
 """
 
 from helpers import checks

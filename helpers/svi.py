@@ -45,11 +45,8 @@ def run(
 ) -> Fit:
     """Fit a guide by NumPyro's ``SVI.run``, as a pure function of arrays: to be mapped; ``check_losses`` comes after.
 
-    Args:
-        model: a NumPyro model, called with ``*args``; data belong in ``args``. A ``plate`` with a
-            ``subsample_size`` makes every step see a minibatch of its own.
-        guide: makes the guide of the model.
-        loss: NumPyro's. ``TraceMeanField_ELBO`` is for guides without correlations, others want ``Trace_ELBO``.
+    The model is called with ``*args``, where data belong; a ``plate`` with a ``subsample_size`` makes every step see a
+    minibatch of its own. ``TraceMeanField_ELBO`` is for guides without correlations, others want ``Trace_ELBO``.
 
     ValueError: no steps.
     """

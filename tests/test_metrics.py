@@ -159,7 +159,7 @@ def test_every_score_of_a_curve_refuses_what_does_not_fit(score, mean, y, messag
 @pytest.mark.parametrize(
     "draws, y, message",
     [
-        (MEAN, AT[:4], r"draws, y: given shapes \(2, 300, 5\) and \(4,\), expected \[\*draw, point\], \[point\], finite"),
+        (MEAN, AT[:4], r"draws, y: given shapes \(2, 300, 5\) and \(4,\), expected .* finite"),
         (MEAN[..., 0], AT[0], r"given shapes \(2, 300\) and \(\)"),
         (np.where(MEAN > 1, np.nan, MEAN), AT, "expected .* finite"),
         (MEAN, np.where(AT[0] == AT, np.inf, AT), "expected .* finite"),

@@ -1,6 +1,6 @@
 """Learnt priors: copies of a network are the same function, and every fit is the distribution it says it is."""
 
-from helpers import densities, hierarchical, mcmc, networks, priors
+from helpers import densities, hierarchical, mcmc, networks
 from helpers.networks import MLP
 
 import jax
@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 from tensorflow_probability.substrates.jax import bijectors as tfb
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments.informative_priors import fits
+from experiments.informative_priors import copies, fits
 
 random = np.random.default_rng(0)
 X = random.normal(size=(3, 12, 2)).astype(np.float32)
@@ -50,7 +50,7 @@ def draws():
 def test_a_copy_is_the_same_function(network):
     for seed in range(5):
         layers = weights(network, seed)
-        copy = priors.relabel(layers, *some_copy(network, seed))
+        copy = copies.relabel(layers, *some_copy(network, seed))
         assert not np.allclose(ravel_pytree(copy)[0], ravel_pytree(layers)[0])
         same, expected = (network.apply({"params": one}, X[0]) for one in (copy, layers))
         np.testing.assert_allclose(same, expected, atol=1e-5)
@@ -65,8 +65,8 @@ def test_a_sign_on_one_side_alone_is_another_function():
 def test_the_nearest_copy_undoes_a_relabelling(network):
     for seed in range(10):
         reference = weights(network, seed, (4,))
-        moved = priors.relabel(reference, *some_copy(network, seed))
-        back = priors.relabel(moved, *priors.nearest_copy(moved, reference))
+        moved = copies.relabel(reference, *some_copy(network, seed))
+        back = copies.relabel(moved, *copies.nearest_copy(moved, reference))
         jax.tree.map(np.testing.assert_array_equal, back, jax.tree.map(np.asarray, reference))
 
 
@@ -74,25 +74,25 @@ def test_the_nearest_copy_undoes_it_under_noise():
     for seed in range(10):
         reference = weights(MLP(), seed, (4,))
         near = jax.tree.map(lambda a: a + 0.2 * random.normal(size=a.shape).astype(np.float32), reference)
-        moved = priors.relabel(near, *some_copy(MLP(), seed))
-        back = priors.relabel(moved, *priors.nearest_copy(moved, reference))
+        moved = copies.relabel(near, *some_copy(MLP(), seed))
+        back = copies.relabel(moved, *copies.nearest_copy(moved, reference))
         jax.tree.map(np.testing.assert_array_equal, back, jax.tree.map(np.asarray, near))
 
 
 def test_equal_units_come_to_an_end():
     layers = jax.tree.map(jnp.ones_like, weights(MLP(), 0))
-    copy = priors.relabel(layers, *priors.nearest_copy(layers, layers))
+    copy = copies.relabel(layers, *copies.nearest_copy(layers, layers))
     jax.tree.map(np.testing.assert_array_equal, copy, jax.tree.map(np.asarray, layers))
 
 
 def test_nearest_copy_refuses_other_shapes():
     with pytest.raises(ValueError, match=r"layers: given kernels .* expected those of the reference"):
-        priors.nearest_copy(weights(MLP((4, 4)), 0), weights(MLP(), 0))
+        copies.nearest_copy(weights(MLP((4, 4)), 0), weights(MLP(), 0))
 
 
 def test_alignment_changes_no_prediction(draws):
     reference = jax.tree.map(lambda a: a[1, 2], draws)
-    aligned = priors.align(draws, reference)
+    aligned = copies.align(draws, reference)
     logits, density = hierarchical.logits(MLP()), hierarchical.log_density(MLP())
     observed = densities.observe(X, Y)
     for chain, draw in np.ndindex(2, 5):
@@ -109,10 +109,10 @@ def test_alignment_acts_on_means_and_offsets_together(draws):
     for seed in range(4):
         copy = some_copy(MLP(), seed)
         moved.append(
-            {**one, "mean": priors.relabel(one["mean"], *copy), "offset": priors.relabel(one["offset"], *copy)}
+            {**one, "mean": copies.relabel(one["mean"], *copy), "offset": copies.relabel(one["offset"], *copy)}
         )
     stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(a) for a in leaves])[None], *moved)
-    aligned = priors.align(stacked, one)
+    aligned = copies.align(stacked, one)
     for i in range(4):
         jax.tree.map(np.testing.assert_array_equal, jax.tree.map(lambda a, i=i: a[0, i], aligned), one)
 
@@ -123,10 +123,10 @@ def test_a_common_reference_brings_scattered_draws_together(draws):
     for seed in range(12):
         copy = some_copy(MLP(), seed)
         near = jax.tree.map(lambda a: a + 0.05 * random.normal(size=a.shape).astype(np.float32), one)
-        scattered.append({**near, **{part: priors.relabel(near[part], *copy) for part in ("mean", "offset")}})
+        scattered.append({**near, **{part: copies.relabel(near[part], *copy) for part in ("mean", "offset")}})
     stacked = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves).reshape(2, 6, *leaves[0].shape)), *scattered)
-    reference = priors.common_reference(stacked, num_starts=2)
-    aligned = priors.align(stacked, reference)
+    reference = copies.common_reference(stacked, num_starts=2)
+    aligned = copies.align(stacked, reference)
     for name in ("Dense_0", "Dense_1", "Dense_2"):
         before, after = (np.asarray(tree["mean"][name]["kernel"]).std(axis=(0, 1)) for tree in (stacked, aligned))
         assert before.mean() > 0.4 and after.max() < 0.12

@@ -1,6 +1,6 @@
 """The regression density equals formulas, NumPyro's model and, for a linear network, the exact posterior."""
 
-from helpers import data, densities, mcmc, verify
+from helpers import densities, mcmc, verify
 from helpers.networks import MLP
 
 from functools import partial
@@ -16,10 +16,10 @@ import scipy.stats
 from numpyro.infer.util import potential_energy
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments.regression import evidence
+from experiments.regression import evidence, waves
 from experiments.svi import models
 
-WAVE = data.wave(jax.random.key(0), 12)
+WAVE = waves.wave(jax.random.key(0), 12)
 SCALES = (2.0, 0.5)
 NETWORK = MLP((3,), nn.tanh, use_bias=True)
 MEASURED = densities.observe(WAVE.x_train, WAVE.y_train, SCALES, num_classes=None)

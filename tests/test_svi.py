@@ -52,7 +52,8 @@ def fitted(guide, loss, args, num_steps=3000):
         with pytest.raises(ValueError, match="guide: given AutoLaplaceApproximation, whose ELBO is that of a point"):
             models.log_weights(key_weigh, linear, guide, result.params, args, 1000)
         return result, np.asarray(draws), None
-    return result, np.asarray(draws), np.asarray(models.log_weights(key_weigh, linear, guide, result.params, args, 1000))
+    log_weights = models.log_weights(key_weigh, linear, guide, result.params, args, 1000)
+    return result, np.asarray(draws), np.asarray(log_weights)
 
 
 @pytest.mark.parametrize("guide", [FULL_RANK, FLOW, AutoLaplaceApproximation], ids=["full rank", "flow", "Laplace"])

@@ -1,12 +1,17 @@
-"""The harness itself: right draws pass it, wrong ones do not, and its exact values are exact."""
+"""The harness itself: right draws and the sampler pass it, wrong ones do not, and its exact values are exact."""
 
-from helpers import targets, verify
+from helpers import hmc, mcmc, verify
+from helpers.diagnostics import CHANCE
+
+import inspect
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
+
+from experiments.are_the_samplers_right import targets
 
 TARGETS = {target.name: target for target in targets.all_targets()}
 TWO_MODES = TARGETS["two modes"]
@@ -19,9 +24,16 @@ def independent(seed, num_draws=1000):
     return (np.where(right, 2.0, -2.0) + random.normal(size=right.shape)).astype(np.float32)
 
 
+def quantities_of(draws):
+    """Return mean, second moment and the weight of the right mode of each draw."""
+    return np.stack([draws, draws**2, draws > 0], axis=-1)
+
+
 def test_right_draws_pass_as_often_as_promised():
-    failed = sum(not verify.judge(independent(seed), TWO_MODES, chance=0.1).passed.all() for seed in range(100))
-    assert failed <= stats.binom.isf(1e-4, 100, 0.1)
+    """The difference and R-hat have ``chance`` each, shared by the quantities."""
+    runs = (quantities_of(independent(seed)) for seed in range(50))
+    failed = sum(not verify.judge(run, TWO_MODES.exact, chance=0.1).passed.all() for run in runs)
+    assert failed <= stats.binom.isf(1e-5, 50, 2 * 0.1)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +48,50 @@ def test_right_draws_pass_as_often_as_promised():
 def test_wrong_draws_fail(wrong):
     verdict = verify.judge(wrong(independent(0, 2000)).astype(np.float32), TWO_MODES)
     assert verdict.enough.all() and not verdict.passed.all()
+
+
+def test_quantities_and_exact_values_do_in_place_of_a_target():
+    draws = independent(4)
+    quantities = quantities_of(draws)
+    found, expected = verify.judge(quantities, TWO_MODES.exact), verify.judge(draws, TWO_MODES)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+    assert verify.judge(quantities[..., 0], TWO_MODES.exact[0]).passed.shape == (1,)
+    with pytest.raises(ValueError, match=r"draws, target: given \(2,\) quantities and \(3,\) exact values"):
+        verify.judge(quantities[..., :2], TWO_MODES.exact)
+
+
+def autoregressive(random, shape, correlation):
+    """Return stationary standard normal chains [chain, draw, ...] of known autocorrelation."""
+    steps = random.normal(size=shape)
+    steps[:, 1:] *= np.sqrt(1 - correlation**2)
+    for draw in range(1, shape[1]):
+        steps[:, draw] += correlation * steps[:, draw - 1]
+    return steps
+
+
+@pytest.mark.parametrize("num_quantities, num_runs, chance", [(1, 200, 0.05), (20, 20, 0.1)])
+def test_right_chains_fail_as_often_as_they_may(num_quantities, num_runs, chance):
+    random = np.random.default_rng(1)
+    runs = (autoregressive(random, (4, 1000, num_quantities), 0.5) for _ in range(num_runs))
+    failed = sum(not verify.judge(run, np.zeros(num_quantities), chance).passed.all() for run in runs)
+    assert failed <= stats.binom.isf(1e-5, num_runs, 2 * chance)
+
+
+# Of 2000 simulated runs, 4 x 1000 draws, those that were found with one of so many quantities off, by effective draws
+# and by how many standard deviations its mean was off.
+FOUND = {(1000, 0.2): {1: 1914, 20: 1733}, (4000, 0.1): {1: 1944, 20: 1762}}
+
+
+@pytest.mark.parametrize("ess, off", FOUND)
+@pytest.mark.parametrize("num_quantities", [1, 20])
+def test_means_that_are_off_are_found_as_often_as_in_the_table(ess, off, num_quantities):
+    random, time, num_runs = np.random.default_rng(2), 4000 / ess, 40
+    runs = (autoregressive(random, (4, 1000), (time - 1) / (time + 1)) for _ in range(num_runs))
+    chance = CHANCE / num_quantities  # one quantity's share
+    found = sum(not verify.judge(run, np.array(off), chance).passed.all() for run in runs)
+    table = FOUND[ess, off][num_quantities]
+    assert found >= stats.betabinom.ppf(1e-5, num_runs, table, 2000 - table)
 
 
 def test_what_hardly_moves_gets_no_verdict():
@@ -58,9 +114,9 @@ def test_differences_are_in_standard_deviations_of_the_quantity():
 @pytest.mark.parametrize(
     "draws, message",
     [
-        (np.zeros((1, 10), np.float32), r"draws: given leaves that begin \[\(1, 10\)\]"),
-        (np.zeros((2, 7), np.float32), r"draws: given leaves that begin \[\(2, 7\)\]"),
-        (np.full((2, 10), np.nan, np.float32), "draws: given some that are not finite"),
+        (np.zeros((1, 10), np.float32), "draws: given 1 chains of 10"),
+        (np.zeros((2, 7), np.float32), "draws: given 2 chains of 7"),
+        (np.full((2, 10), np.nan, np.float32), r"draws: given \d+ values that are not finite"),
     ],
 )
 def test_bad_draws_are_named(draws, message):
@@ -137,8 +193,8 @@ def test_ranks_count_the_draws_below():
 @pytest.mark.parametrize(
     "values, truth, message",
     [
-        (np.zeros((3, 5)), np.zeros(2), r"given shapes \(3, 5\) and \(2,\)"),
-        (np.full((2, 5), np.inf), np.zeros(2), "given some that are not finite"),
+        (np.zeros((3, 5)), np.zeros(2), r"values, truth: given .*\(3, 5\) and \(2,\)"),
+        (np.full((2, 5), np.inf), np.zeros(2), r"values: given \d+ values that are not finite"),
     ],
 )
 def test_bad_ranks_are_named(values, truth, message):
@@ -146,11 +202,77 @@ def test_bad_ranks_are_named(values, truth, message):
         verify.ranks(values, truth)
 
 
-def test_uniform_ranks_stay_in_the_band_and_others_leave_it():
-    band = verify.rank_band(300, 50, chance=0.05)
-    random = np.random.default_rng(1)
-    uniform = random.integers(0, 51, size=(300, 400))
-    outside = (verify.rank_distance(uniform, 50) > band).mean()
-    assert 0.02 < outside < 0.09
-    narrow = np.round(50 * random.beta(2, 2, size=300)).astype(int)
-    assert verify.rank_distance(narrow, 50) > band
+KERNEL = "moved, info = kernel(key, state, flat_density, step_size, inverse_metric)\n"
+INDENT = " " * 8
+BROKEN = {
+    "the metric learns from the draws": [
+        ("state, adaptation = carry\n", "(state, running), adaptation = carry\n"),
+        (
+            KERNEL,
+            KERNEL.replace("inverse_metric)", "jnp.where(tuning, inverse_metric, running))")
+            + f"{INDENT}running = (running + inverse_metric * jnp.clip(moved.position**2, 0.01, 1.0)) / 2\n",
+        ),
+        ("return (moved, adaptation)", "return ((moved, running), adaptation)"),
+        ("(state, init(learnt.step_size))", "((state, inverse_metric), init(learnt.step_size))"),
+    ],
+    "the length depends on the place": [
+        (
+            KERNEL,
+            "length = lambda key: jnp.where(state.position[0] > 0, 1, jax.random.randint(key, (), 1, 6))\n"
+            f"{INDENT}kernel = blackjax.dynamic_hmc.build_kernel(integration_steps_fn=length)\n{INDENT}{KERNEL}",
+        ),
+    ],
+    "the step size depends on the place": [
+        (
+            KERNEL,
+            "near = jnp.clip(jnp.abs(state.position[0]), 0.1, 1.0)\n"
+            f"{INDENT}step_size = jnp.where(tuning, step_size, near * step_size)\n{INDENT}{KERNEL}",
+        ),
+    ],
+    "every proposal is accepted": [
+        (
+            KERNEL,
+            f"{KERNEL}{INDENT}end = {{name: getattr(info.proposal, name) for name in info.proposal._fields}}\n"
+            f"{INDENT}end = moved._replace(**{{name: end[name] for name in moved._fields if name in end}})\n"
+            f"{INDENT}moved = jax.tree.map(lambda new, last: jnp.where(tuning, new, last), moved, end)\n",
+        ),
+    ],
+}
+
+
+def broken(changes):
+    """Return the program of the draws with lines of its source changed."""
+    source = inspect.getsource(hmc.draw)
+    for line, other in changes:
+        assert source.count(line) == 1, f"no longer in hmc.draw, once: {line}"
+        source = source.replace(line, other)
+    names = dict(vars(hmc))
+    exec(source, names)
+    return names["draw"]
+
+
+def unit_normal(position, task):
+    """The density of what is to be drawn, whatever the task."""
+    return -0.5 * (position**2).sum()
+
+
+UNIT_NORMAL = targets.moments("unit normal", unit_normal, jax.ShapeDtypeStruct((2,), jnp.float32), lambda x: x, 2)
+
+
+def three_verdicts():
+    """Draw with keys of three tasks, all the same, with trajectories of one step, and judge each."""
+    starts = mcmc.normal_starts(jax.random.key(0), UNIT_NORMAL.position, (3, 4))
+    sizes = {"num_samples": 4000, "target_acceptance": 0.7, "max_tree_depth": 1}
+    draws = mcmc.sample(jax.random.key(1), unit_normal, starts, tasks=np.zeros(3, np.float32), **sizes).draws
+    return [verify.judge(task, UNIT_NORMAL) for task in draws]
+
+
+def test_the_sampler_passes_where_its_broken_twins_fail():
+    assert all(verdict.passed.all() for verdict in three_verdicts())
+
+
+@pytest.mark.parametrize("changes", BROKEN.values(), ids=BROKEN)
+def test_a_broken_twin_of_the_sampler_is_found(changes, monkeypatch):
+    monkeypatch.setattr(hmc, "draw", broken(changes))
+    for verdict in three_verdicts():
+        assert (np.abs(verdict.difference) > 2 * verdict.allowed).any()

@@ -5,7 +5,7 @@ row, with ``log_prob`` and ``sample``.
 """
 
 from helpers import mcmc
-from helpers.priors import task_weights
+from experiments.informative_priors.copies import task_weights
 
 import jax
 import jax.numpy as jnp

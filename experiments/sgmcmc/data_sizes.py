@@ -4,7 +4,7 @@ Times are of one step in a compiled loop: two lengths are timed and subtracted. 
 the data in chunks, so that its memory does not grow. Errors are distances from a long NUTS run.
 """
 
-from helpers import data, diagnostics, hmc, mcmc, metrics, networks, sgfs, sgmcmc
+from helpers import data, diagnostics, hierarchical, hmc, mcmc, metrics, networks, sgfs, sgmcmc
 from helpers.common import take
 
 import time
@@ -30,8 +30,8 @@ SETTINGS = {
     "num_points": 500,
     "num_test": 20_000,
     "long": {  # NUTS, of each size that it samples
-        "1000": {"num_warmup": 300, "num_samples": 1000, "max_tree_depth": 10},
-        "10000": {"num_warmup": 150, "num_samples": 250, "max_tree_depth": 8},
+        "1000": {"num_warmup": 300, "num_samples": 1000, "max_tree_depth": 12},
+        "10000": {"num_warmup": 200, "num_samples": 400, "max_tree_depth": 11},
     },
     "short_depth": {"1000": 6, "10000": 5},  # of NUTS at the price of the others, which longer trees would exceed
     "times_size": {"SGLD": [0.005, 0.02, 0.08], "SGFS": [0.05, 0.2, 0.8]},  # step size times number of data
@@ -96,8 +96,12 @@ def in_chunks(points):
 
 
 def log_density(weights, chunks):
-    """Of all data, chunk by chunk."""
-    return log_prior(weights) + jax.lax.map(lambda part: log_likelihood(weights, part).sum(), chunks).sum()
+    """Of all data, chunk by chunk: each chunk's gradient is found with its value, while it is in the cache."""
+    each = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(chunks.y), *a.shape)), weights)
+    return log_prior(weights) + _of_chunks(each, chunks)
+
+
+_of_chunks = hierarchical.sum_over_tasks(lambda weights, part: log_likelihood(weights, part).sum())
 
 
 def nuts(arm, starts, points):

@@ -22,7 +22,7 @@ SETTINGS = {
     "num_redraws": 20,
     "scales": [0.5, 1.0, 6.0],
     "num_warmup": 300,
-    "num_samples": 800,
+    "num_samples": 400,
     "learning_rate": 0.02,
     "steps_per_task": 600,
     "num_starts": 4,  # of fine-tuning
@@ -135,7 +135,7 @@ def over_starts(accuracy):
 
 
 def angle_error(direction, angles):
-    """Return the root mean square error of each chain's mean angles, in degrees; the mean error is the network's own."""
+    """Return the root mean square error of chains' mean angles, in degrees; the mean error is the network's own."""
     turn = np.exp(1j * (np.asarray(angles_of(direction)) - angles))
     own = turn.mean(axis=-1, keepdims=True)
     squares = np.angle((turn * np.abs(own) / own).mean(axis=1)) ** 2

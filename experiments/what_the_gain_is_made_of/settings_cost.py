@@ -166,7 +166,7 @@ def score(drawn, name, num_chains, sizes):
     sampling = stats.integration_steps.sum(axis=1)
     scores = metrics.scores(p.mean(axis=(0, 1)), tasks.y_test)
     of_log_sd = diagnostics.summarize(log_sd)
-    worst = [ess(np.stack(np.array_split(chain, 2)), 0.05) for chain in predictions]
+    worst = [ess(np.stack(np.array_split(chain[:, ::9], 2)), 0.05) for chain in predictions]
     at_limit = float((stats.integration_steps >= 2 ** sizes["depth"] - 1).mean())
     check = shared.diagnosed(mcmc.Posterior(None, stats), predictions[..., ::9], log_sd=log_sd)
     return {

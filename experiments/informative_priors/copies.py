@@ -4,7 +4,7 @@ A copy of a tanh network is the same function with its hidden units in another o
 hidden layers of 5 and 5 units has (2^5 5!)^2 of them, about 15 million. Draws are aligned, each as its copy that is
 nearest to a reference.
 
-    aligned = priors.align(draws, priors.common_reference(take(draws, np.s_[:, ::10])))
+    aligned = copies.align(draws, copies.common_reference(take(draws, np.s_[:, ::10])))
 """
 
 from helpers import hierarchical

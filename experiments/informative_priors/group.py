@@ -1,0 +1,95 @@
+"""The group learnt from eighteen training tasks, and distributions fitted to the networks of a task not yet seen.
+
+All follow from the keys of their names. What is cached serves the arms that a worker fits on one redraw after the
+other.
+"""
+
+from helpers import densities, hierarchical, mcmc, networks, priors
+from helpers.common import take
+
+from functools import lru_cache, partial
+
+import jax.numpy as jnp
+import numpy as np
+
+from experiments import shared
+from experiments.informative_priors import fits, tasks
+
+SETTINGS = {
+    "seed": tasks.SEED,
+    "num_started": 8,
+    "num_chains": 4,
+    "power": 0.6,  # of the likelihood in the tempered stage
+    "tempered": {"num_warmup": 200, "num_samples": 100},
+    "group_warmup": 300,
+    "group_draws": 1000,
+    "mean_every": 10,  # of draws, for the reference that is their own mean
+    "components": [2, 3, 4, 6],  # of the mixture; chosen by the log density of held-out chains
+}
+NETWORK = networks.MLP()
+UNRAVEL, SIZE = networks.weights_of(NETWORK, 2)
+LAYER = fits.layer_of_weight(UNRAVEL(jnp.zeros(SIZE))["params"])
+LOG_DENSITY, LOGITS = hierarchical.log_density(NETWORK), hierarchical.logits(NETWORK)
+MIXTURES = {f"mixture of {k}": partial(fits.fit_mixture, num_components=k) for k in SETTINGS["components"]}
+FITS = {
+    "scales only": partial(fits.fit_scales, layer=LAYER),
+    "a normal a layer": partial(fits.fit_layers, layer=LAYER),
+    "one normal": fits.fit_normal,
+    "Student-t": fits.fit_student_t,
+    **MIXTURES,
+}
+
+
+@lru_cache(maxsize=1)
+def posterior(redraw, num_draws):
+    """Sample the group from tempered starts in the mode where the output layer specialises."""
+    seen = tasks.training(redraw)
+    observed = densities.observe(seen.x_train, seen.y_train)
+    key_tempered, key_chains = (shared.key(SETTINGS["seed"], part, redraw) for part in ("tempered", "group"))
+    shapes = hierarchical.shapes(NETWORK, tasks.NUM_TASKS, 2)
+    stage = SETTINGS["power"], SETTINGS["num_started"]
+    ends = shared.tempered_starts(key_tempered, LOG_DENSITY, shapes, observed, *stage, **SETTINGS["tempered"])
+    log_sd = np.stack([ends["log_sd"][f"Dense_{i}"] for i in range(3)], axis=1)
+    reached = (log_sd[:, 2] - log_sd[:, :2].max(axis=1)).argsort()[::-1][: SETTINGS["num_chains"]]
+    sizes = {"num_warmup": SETTINGS["group_warmup"], "num_samples": num_draws}
+    return mcmc.sample(key_chains, LOG_DENSITY, take(ends, reached), data=observed, **sizes)
+
+
+def densest(draws, log_density):
+    """Return the draw of the highest density of all, without leading axes."""
+    best = np.unravel_index(np.asarray(log_density).argmax(), log_density.shape)
+    return take(draws, tuple(int(i) for i in best))
+
+
+@lru_cache(maxsize=3)
+def aligned(redraw, num_draws, reference):
+    """Return draws of the group, aligned to the densest of them, to their own mean, or not at all."""
+    found = posterior(redraw, num_draws)
+    if reference == "none":
+        return found.draws
+    if reference == "one draw":
+        return copies.align(found.draws, densest(found.draws, found.stats.log_density))
+    some = take(found.draws, np.s_[:, :: SETTINGS["mean_every"]])
+    return copies.align(found.draws, copies.common_reference(some))
+
+
+@lru_cache(maxsize=3)
+def predictive(redraw, num_draws, reference):
+    """Return networks of a task not yet seen, [chain, draw, weight]."""
+    key = shared.key(SETTINGS["seed"], "predictive", redraw)
+    return np.asarray(fits.group_predictive(key, aligned(redraw, num_draws, reference)))
+
+
+def held_out_density(w, names):
+    """Return the mean log density of each chain's networks under fits to the others, by fit; w [chain, draw, weight]."""
+
+    def one(fit, chain):
+        return np.mean(fit(np.delete(w, chain, axis=0).reshape(-1, SIZE)).log_prob(w[chain]))
+
+    return {name: np.array([one(FITS[name], chain) for chain in range(len(w))]) for name in names}
+
+
+def best_mixture(w):
+    """Fit the mixture whose number of normals predicts held-out chains best."""
+    found = held_out_density(w, MIXTURES)
+    return FITS[max(found, key=lambda name: found[name].mean())](w.reshape(-1, SIZE))

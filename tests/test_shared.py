@@ -1,0 +1,127 @@
+"""What experiments share does what it says: against loops, closed forms and simulation."""
+
+from helpers import densities, diagnostics, mcmc, networks
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from scipy import stats
+
+from experiments import shared
+
+random = np.random.default_rng(0)
+DRAWS = {
+    "a": jnp.asarray(random.normal(size=(3, 4, 50)), jnp.float32),
+    "b": jnp.asarray(random.normal(size=(3, 4, 50, 2)), jnp.float32),
+}
+FIRST = jax.tree.map(lambda leaf: leaf[0], DRAWS)
+
+
+def test_a_key_is_its_names_in_their_order():
+    def same(one, other):
+        return (jax.random.key_data(one) == jax.random.key_data(other)).all()
+
+    found = shared.key(1, "data", 2)
+    assert same(found, shared.key(1, "data", 2)) and same(found, shared.key(1, "data", "2"))
+    for other in (shared.key(2, "data", 2), shared.key(1, "data", 3), shared.key(1, 2, "data"), shared.key(1, "data")):
+        assert not same(found, other)
+    assert jax.random.key_data(shared.key(3001, "data", 0)).tolist() == [
+        2393788613,
+        46360979,
+    ]  # stored results rest on it
+
+
+def test_training_follows_the_closed_form_of_gradient_descent():
+    """On a parabola each step shrinks the distance by one factor."""
+    start, rate = {"x": jnp.array([3.0, -1.0])}, 0.1
+    run = partial(shared.train, lambda p: ((p["x"] - 2) ** 2).sum() / 2, start, optax.sgd(rate), 20)
+    last, kept = jax.jit(partial(run, lambda p: p["x"]))()
+    expected = 2 + (1 - rate) ** np.arange(1, 21)[:, None] * np.array([[1.0, -3.0]])
+    np.testing.assert_allclose(kept, expected, rtol=1e-5)
+    np.testing.assert_allclose(last["x"], expected[-1], rtol=1e-5)
+    assert run()[1] is None
+
+
+def position(one):
+    """Two functions of a draw."""
+    return {"sum": one["a"] + one["b"].sum(), "product": one["b"] * one["a"]}
+
+
+@pytest.mark.parametrize("draws, num_axes", [(FIRST, 2), (DRAWS, 3)], ids=["chain, draw", "task, chain, draw"])
+def test_functions_of_draws_and_their_means_are_those_of_a_loop(draws, num_axes):
+    every = shared.of_draws(position, draws, num_axes)
+    means = shared.chain_means(position, draws, num_axes)
+    expected = {
+        "sum": draws["a"] + draws["b"].sum(axis=-1),
+        "product": draws["b"] * jnp.expand_dims(draws["a"], -1),
+    }
+    for name, values in expected.items():
+        np.testing.assert_allclose(every[name], values, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(means[name], values.mean(axis=num_axes - 1), rtol=1e-4, atol=1e-5)
+
+
+def test_tempered_starts_are_draws_of_the_tempered_posterior():
+    """Of one weight times 1 with unit prior and measurements: its mean and variance are known at any power."""
+    network, size, power = networks.MLP(()), 40, 0.1
+    observed = densities.observe(np.ones((size, 1)), np.full(size, 3.0), [1.0], num_classes=None)
+
+    def log_density(params, observed):
+        misses = network.apply(params, observed.x) - observed.y
+        return densities.log_prior(params, observed.prior_scales) - 0.5 * (observed.weight * misses**2).sum()
+
+    shapes = networks.parameter_shapes(network, 1)
+    sizes = {"num_warmup": 100, "num_samples": 50}
+    found = shared.tempered_starts(jax.random.key(0), log_density, shapes, observed, power, 100, **sizes)
+    w = np.asarray(found["params"]["Dense_0"]["kernel"])
+    assert w.shape == (100, 1, 1)
+    precision = 1 + power * size
+    z = (w.ravel() - power * 3.0 * size / precision) * np.sqrt(precision)
+    assert abs(z.mean()) < stats.norm.isf(2.5e-6) / np.sqrt(100)
+    assert stats.chi2.isf(1 - 2.5e-6, 100) < (z**2).sum() < stats.chi2.isf(2.5e-6, 100)
+
+
+@pytest.fixture(scope="module")
+def run():
+    """Return a made-up run of one chain length, and its predictions."""
+    shape = 4, 50
+    energy, density = (jnp.asarray(random.normal(size=shape), jnp.float32) for _ in range(2))
+    diverging = jnp.zeros(shape, bool).at[2, 7].set(True)
+    found = mcmc.Stats(density, diverging, jnp.ones(shape), energy, jnp.full(shape, 7))
+    return mcmc.Posterior(None, found), random.normal(size=(*shape, 3))
+
+
+def test_a_row_of_diagnostics_is_the_check_by_kind(run):
+    posterior, p = run
+    row, check = shared.diagnosed(posterior, p, log_sd=p[..., 0]), diagnostics.check(posterior, p, log_sd=p[..., 0])
+    for name in ("rhat", "rhat_bound", "ess"):
+        assert list(row[name]) == ["predictions", "log density", "log sd"]
+        assert list(row[name].values()) == getattr(check, name).tolist()
+    assert (row["chains"], row["divergences"], row["integration_steps"], row["at_limit"]) == (4, 1, 7.0, 0.0)
+    assert row["mixed"] is True
+    stuck = p + np.array([0.0, 0.0, 0.0, 9.0]).reshape(4, 1, 1)
+    assert shared.diagnosed(posterior, stuck)["mixed"] is False
+
+
+def test_a_row_of_ranks_holds_ranks_distances_and_the_band():
+    values, truth = random.normal(size=(60, 20, 2)), random.normal(size=(60, 2))
+    truth[:, 1] += 3  # above nearly all draws
+    row = shared.rank_row(values, truth, ["right", "wrong"], chance=1e-3)
+    assert row["num_draws"] == 20 and list(row["ranks"]) == ["right", "wrong"]
+    assert row["ranks"]["right"] == (values[..., 0] < truth[:, :1]).sum(axis=1).tolist()
+    assert row["band"] == shared.rank_band(60, 20, 1e-3)
+    assert row["distance"]["right"] < row["band"] < row["distance"]["wrong"]
+
+
+def test_uniform_ranks_stay_in_the_band_and_others_leave_it():
+    band, found = shared.rank_band(300, 50, chance=0.05), np.random.default_rng(1)
+    uniform = found.integers(0, 51, size=(300, 400))
+    outside = (shared.rank_distance(uniform, 50) > band).sum()
+    # The band is itself the quantile of 2000 simulated distances.
+    low, high = stats.betabinom.ppf([5e-6, 1 - 5e-6], 400, 0.05 * 2000, 0.95 * 2000)
+    assert low <= outside <= high
+    narrow = np.round(50 * found.beta(2, 2, size=300)).astype(int)
+    assert shared.rank_distance(narrow, 50) > band
