@@ -130,7 +130,7 @@ def test_samplers_growth():
 
     tasks, points, width = times("tasks"), times("points"), times("width")
     assert 50 < tasks[-1] < 150 and 100 < points[-1] < 400 and points[3] < 1.5 * 30
-    assert width[1] < 4 and width[2] > 5 and width[-1] < 1.5 * 5 * width[2]
+    assert width[1] < 4 and width[2] > 5 and 5 * width[2] < width[-1] < 150
 
 
 PRINTED = {  # training and test accuracy, by the stored row that repeats them
@@ -172,17 +172,14 @@ def test_originals_over_redraws():
 
 def test_originals_single_chains():
     own = rows("originals/models")
-    shares = {}
-    for kind in ("raw sd", "log sd"):
-        row = own[f"single chains, {kind}"]
-        near = np.min(list(row["more"]["sd_by_chain"].values()), axis=0) < 0.2
-        diverging = np.array(row["divergences_by_chain"])
-        shares[kind] = [diverging[part].mean() if part.any() else 0.0 for part in (near, ~near)]
-    assert shares["raw sd"][0] > 5 * max(shares["raw sd"][1], shares["log sd"][0], 1)
+    raw, log = (own[f"single chains, {kind}"] for kind in ("raw sd", "log sd"))
+    assert sum(raw["divergences_by_chain"]) > 5 and sum(log["divergences_by_chain"]) == 0
+    assert min(np.min(list(row["more"]["sd_by_chain"].values())) for row in (raw, log)) > 0.2
+    arrived = {}
     for start in ("0.05", "1.0"):
         sds = own[f"single chains, start {start}"]["more"]["sd_by_chain"]
-        main = np.maximum(sds["Dense_0"], sds["Dense_1"]) < 0.1
-        assert 0 < main.sum() < main.size
+        arrived[start] = (np.maximum(sds["Dense_0"], sds["Dense_1"]) < 0.1).mean()
+    assert arrived["0.05"] == 1 and 0 < arrived["1.0"] < 1
     more = own["hierarchical"]["more"]
     assert max(more["ess_of_means"]) < 100 and np.median(more["halves_agree"]) < 0.5
 
@@ -452,7 +449,9 @@ def test_svi_spiral_far_from_the_data():
 
 def test_svi_minibatches_pay_with_many_data():
     full, small = (
-        row for row in json.loads((RESULTS / "svi/minibatches.json").read_text())["rows"] if row["problem"] == "many moons"
+        row
+        for row in json.loads((RESULTS / "svi/minibatches.json").read_text())["rows"]
+        if row["problem"] == "many moons"
     )
     cost = [min(row["seconds"]) / row["num_steps"] for row in (full, small)]
     assert cost[1] < 0.1 * cost[0]

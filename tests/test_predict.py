@@ -63,9 +63,9 @@ def test_certain_draws_that_contradict_each_other_are_one_bit_of_epistemic_uncer
 @pytest.mark.parametrize(
     "draws, message",
     [
-        ({}, r"draws: given leaves that begin \[\], expected the same \[chain, draw\] in all"),
+        ({}, r"draws: given leaves that begin \[\], expected the same .*'chain', 'draw'"),
         ({"w": jnp.ones(3)}, r"draws: given leaves that begin \[\(3,\)\]"),
-        ({"w": jnp.ones((2, 3, 4)), "b": jnp.ones((2, 5))}, r"draws: given leaves that begin \[\(2, 3\), \(2, 5\)\]"),
+        ({"w": jnp.ones((2, 3, 4)), "b": jnp.ones((2, 5))}, r"draws: given leaves that begin \[\(2, 5\), \(2, 3\)\]"),
     ],
 )
 def test_draws_without_chains_are_refused(draws, message):

@@ -93,7 +93,7 @@ def test_nearest_copy_refuses_other_shapes():
 def test_alignment_changes_no_prediction(draws):
     reference = jax.tree.map(lambda a: a[1, 2], draws)
     aligned = copies.align(draws, reference)
-    logits, density = hierarchical.logits(MLP()), hierarchical.log_density(MLP())
+    logits, density = jax.jit(hierarchical.logits(MLP())), jax.jit(hierarchical.log_density(MLP()))
     observed = densities.observe(X, Y)
     for chain, draw in np.ndindex(2, 5):
         one, other = (jax.tree.map(lambda a: a[chain, draw], tree) for tree in (draws, aligned))
@@ -257,10 +257,10 @@ def test_an_informed_density_generalises_the_flat_one():
     sd = scales[fits.layer_of_weight(unravel(jnp.zeros(size))["params"])]
     flat, observed = densities.flat_log_density(network), densities.observe(X[0], Y[0], scales)
     vector = jax.random.normal(jax.random.key(1), (size,))
-    expected, slope = jax.value_and_grad(lambda v: flat(unravel(v), observed))(vector)
+    expected, slope = jax.jit(jax.value_and_grad(lambda v: flat(unravel(v), observed)))(vector)
     for prior in (tfd.MultivariateNormalDiag(jnp.zeros(size), sd), dist.Normal(jnp.zeros(size), sd).to_event(1)):
         informed = densities.informed_log_density(network, prior, IDENTITY, 2)
-        found, gradient = jax.value_and_grad(lambda v, informed=informed: informed(v, task(1.0)))(vector)
+        found, gradient = jax.jit(jax.value_and_grad(informed))(vector, task(1.0))
         np.testing.assert_allclose(found, expected, rtol=1e-5)
         np.testing.assert_allclose(gradient, slope, rtol=1e-3, atol=1e-3)
         np.testing.assert_allclose(informed(vector, task(0.0)), prior.log_prob(vector), rtol=1e-5)

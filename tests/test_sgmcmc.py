@@ -56,7 +56,7 @@ def test_sgfs_is_exact_for_a_gaussian_at_any_step_size(size, preconditioner):
 
 def test_without_replacement_another_gamma_is_exact():
     known = targets.gaussian_mean(prior_precision=100.0, ddof=1)
-    for step_size in (0.01, 0.1, np.inf):
+    for step_size in (0.01, np.inf):
         draws = run(known, fisher(known, replace=False), step_size, replace=False, num_samples=500)
         assert verify.judge(draws, known.target).passed.all()
 
@@ -67,11 +67,12 @@ def test_a_matrix_as_preconditioner_is_exact_too():
     assert verify.judge(draws, known.target).passed.all()
 
 
-@pytest.mark.parametrize("batch", [100, 250], ids=["a fifth of the data", "half of the data"])
-def test_the_gamma_of_the_other_way_to_draw_fails_by_its_closed_form(batch):
+@pytest.mark.parametrize("batch, num_samples", [(100, 1500), (250, 400)], ids=["a fifth of the data", "half of it"])
+def test_the_gamma_of_the_other_way_to_draw_fails_by_its_closed_form(batch, num_samples):
     """Stationary ratio V / (gamma N - N) at infinite step size, V = N^2 / n - N without replacement."""
     known = targets.gaussian_mean(ddof=1)
-    wrong = run(known, fisher(known, replace=True), np.inf, replace=False, batch_size=batch)
+    options = {"replace": False, "batch_size": batch, "num_samples": num_samples}
+    wrong = run(known, fisher(known, replace=True), np.inf, **options)
     assert judged(known, wrong, (NUM_DATA / batch - 1) / (NUM_DATA / batch)).passed.all()
     assert not judged(known, wrong).passed.all()
 
@@ -119,8 +120,8 @@ def test_a_bracket_without_the_priors_precision_fails():
 def test_regressions_within_a_stated_bias(make):
     known = make()
     algorithm = fisher(known)
-    for step_size in (0.003, np.inf):
-        assert verify.judge(run(known, algorithm, step_size, thin=20), known.target, bias=0.03).passed.all()
+    for step_size in (0.01, np.inf):
+        assert verify.judge(run(known, algorithm, step_size, num_samples=1000), known.target, bias=0.03).passed.all()
 
 
 def test_the_plain_mean_remembers_a_far_start():
@@ -133,7 +134,7 @@ def test_the_plain_mean_remembers_a_far_start():
 def test_logistic_regression_against_nuts():
     known = targets.logistic_regression()
     starts = mcmc.normal_starts(KEY, known.target.position, (4,))
-    exact = mcmc.sample(KEY, known.target.log_density, starts, num_samples=1000, max_tree_depth=4).draws
+    exact = mcmc.sample(KEY, known.target.log_density, starts, num_samples=500, max_tree_depth=4).draws
     assert verify.judge(exact, known.target).passed.all()
 
 

@@ -142,13 +142,13 @@ def test_densities_integrate_to_the_exact_values(name):
     def density(vector):
         return target.log_density(unravel(vector))
 
-    hessian = np.asarray(jax.hessian(density)(flat), np.float64)
+    hessian = np.asarray(jax.jit(jax.hessian(density))(flat), np.float64)
     if name == "two modes":
         mean, covariance = np.zeros(1), np.array([[9.0]])
     else:
-        mean = -np.linalg.solve(hessian, np.asarray(jax.grad(density)(flat)))
+        mean = -np.linalg.solve(hessian, np.asarray(jax.jit(jax.grad(density))(flat)))
         covariance = -np.linalg.inv(hessian)
-    draws = np.random.default_rng(7).multivariate_normal(mean, covariance, size=100_000)
+    draws = np.random.default_rng(7).multivariate_normal(mean, covariance, size=50_000)
     log_weight = np.asarray(jax.jit(jax.vmap(density))(jnp.asarray(draws, jnp.float32)), np.float64)
     log_weight -= stats.multivariate_normal(mean, covariance).logpdf(draws)
     weight = np.exp(log_weight - log_weight.max())

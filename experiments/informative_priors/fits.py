@@ -5,7 +5,6 @@ row, with ``log_prob`` and ``sample``.
 """
 
 from helpers import mcmc
-from experiments.informative_priors.copies import task_weights
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +17,8 @@ from scipy.linalg import solve_triangular
 from sklearn.mixture import GaussianMixture
 from tensorflow_probability.substrates.jax import bijectors as tfb
 from tensorflow_probability.substrates.jax import distributions as tfd
+
+from experiments.informative_priors.copies import task_weights
 
 
 def group_predictive(key: Key[Array, ""], draws: dict) -> Float[Array, "chain draw weight"]:

@@ -4,7 +4,7 @@ All follow from the keys of their names. What is cached serves the arms that a w
 other.
 """
 
-from helpers import densities, hierarchical, mcmc, networks, priors
+from helpers import densities, diagnostics, hierarchical, mcmc, networks
 from helpers.common import take
 
 from functools import lru_cache, partial
@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments import shared
-from experiments.informative_priors import fits, tasks
+from experiments.informative_priors import copies, fits, tasks
+from experiments.what_the_gain_is_made_of import redraws
 
 SETTINGS = {
     "seed": tasks.SEED,
@@ -81,7 +82,7 @@ def predictive(redraw, num_draws, reference):
 
 
 def held_out_density(w, names):
-    """Return the mean log density of each chain's networks under fits to the others, by fit; w [chain, draw, weight]."""
+    """Return the mean log density of each chain's networks under fits to the others; w [chain, draw, weight]."""
 
     def one(fit, chain):
         return np.mean(fit(np.delete(w, chain, axis=0).reshape(-1, SIZE)).log_prob(w[chain]))
@@ -93,3 +94,44 @@ def best_mixture(w):
     """Fit the mixture whose number of normals predicts held-out chains best."""
     found = held_out_density(w, MIXTURES)
     return FITS[max(found, key=lambda name: found[name].mean())](w.reshape(-1, SIZE))
+
+
+def fitted(redraw, num_draws, reference):
+    """Return what is kept of the group and of the fits to its networks."""
+    found, old = posterior(redraw, num_draws), tasks.training(redraw)
+    w, raw = (predictive(redraw, num_draws, to) for to in (reference, "none"))
+    return {
+        "w": w,
+        "held_out_density": held_out_density(w, FITS),
+        "held_out_density_not_aligned": held_out_density(raw, list(FITS)[:3]),
+        "means": {"before": found.draws["mean"], "after": aligned(redraw, num_draws, reference)["mean"]},
+        "log_sd": found.draws["log_sd"],
+        "p": redraws.probabilities(LOGITS, found.draws, old.x_test),
+        "stats": found.stats._asdict(),
+        "warmup": found.warmup._asdict(),
+    }
+
+
+def score(drawn):
+    """Return what a row has of the group, its networks and the fits; errors are the spread over chains left out."""
+    w = drawn["w"].reshape(-1, SIZE).astype(np.float64)
+    powers = ((w - w.mean(axis=0)) / w.std(axis=0)) ** 4
+    before, after = (diagnostics.summarize(drawn["means"][at]) for at in ("before", "after"))
+    of_layers = [np.flatnonzero(i == LAYER) for i in range(3)]
+    kept = {
+        "group": {
+            "rhat_log_sd": diagnostics.summarize(drawn["log_sd"]).rhat.tolist(),
+            "rhat_means": [float(np.median(before.rhat)), float(np.median(after.rhat)), float(after.rhat.max())],
+            "ess_means": [float(np.median(one.ess_bulk)) for one in (before, after)] + [float(after.ess_bulk.min())],
+            "sd": {name: float(np.exp(np.median(a))) for name, a in drawn["log_sd"].items()},
+            "divergences": int(drawn["stats"]["diverging"].sum()),
+        },
+        "excess_kurtosis": [float(powers[:, part].mean() - 3) for part in of_layers],
+        "correlation_norm": float(np.abs(np.corrcoef(w.T) - np.eye(SIZE)).mean()),
+        "scales": [float(np.sqrt((w[:, part] ** 2).mean())) for part in of_layers],
+        "mixture": max(MIXTURES, key=lambda name: drawn["held_out_density"][name].mean()),
+    }
+    for part in ("held_out_density", "held_out_density_not_aligned"):
+        kept[part] = {name: values.tolist() for name, values in drawn[part].items()}
+        kept[f"{part}_error"] = {name: len(v) * [float(v.std(ddof=1))] for name, v in drawn[part].items()}
+    return {"scores": kept, "checks": redraws.checked(drawn, drawn["p"], log_sd=drawn["log_sd"])}

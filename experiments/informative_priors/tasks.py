@@ -3,10 +3,11 @@
 A redraw is a number, or "sources": the sources' own tasks as training tasks, as the page has them.
 """
 
-from helpers import data
+from helpers import data, densities
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from experiments import shared
 
@@ -64,4 +65,13 @@ def scaled(x, y, moons):
     """Scale points by the first ones of their task and turn them by its angle."""
     first = x[:, :NUM_LABELS]
     x = jax.vmap(data.to_task)(x, moons.angles, first.mean(axis=1), first.std(axis=1))
-    return moons._replace(x_train=x[:, :NUM_LABELS], y_train=y[:, :NUM_LABELS], x_test=x[:, NUM_LABELS:], y_test=y[:, NUM_LABELS:])
+    (x, x_test), (y, y_test) = ((a[:, :NUM_LABELS], a[:, NUM_LABELS:]) for a in (x, y))
+    return moons._replace(x_train=x, y_train=y, x_test=x_test, y_test=y_test)
+
+
+def first_labels(new, sizes):
+    """Return every task with its first labels seen, leading axes [size, task]."""
+    seen = np.arange(new.y_train.shape[1]) < np.array(sizes)[:, None, None]
+    observed = densities.observe(new.x_train, new.y_train)
+    every = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(sizes), *a.shape)), observed)
+    return every._replace(weight=jnp.broadcast_to(jnp.float32(seen), every.y.shape))
