@@ -47,8 +47,9 @@ def judge(draws: Any, target: Target | Float[np.ndarray, "*quantity"], chance: f
 
     No tolerance is set by hand: a difference, and an R-hat, may be as large as ``chance``, shared by all
     quantities, allows at the run's own effective sample size. A run with fewer than 400 effective draws, counted
-    in chains taken one at a time, does not pass. A right run fails with probability FALSE_ALARM at most; of runs whose
-    mean is off by 0.2 sd at an ESS of 1000, POWER are found (``tests/test_verify.py``).
+    in chains taken one at a time, does not pass. A right run fails with probability 2 ``chance`` at most, whatever the
+    number of quantities. Of runs with one mean off by 0.2 sd at an ESS of 1000, 96 % are found if there is one quantity
+    and 87 % if there are twenty; off by 0.1 sd at 4000, 97 % and 88 % (2000 simulated runs, ``tests/test_verify.py``).
 
     Args:
         draws: pytree like the target's position, leading axes [chain, draw]; with exact values, the quantities

@@ -93,20 +93,20 @@ def score_of(p, y):
     return {name: found[of] for name, of in NAMES.items()}
 
 
-def scored_parts(parts, y):
-    """Score the mean of independent predictions of the same thing, [part, *point].
+def scored_parts(parts, y, score=score_of):
+    """Score the mean of independent predictions of the same thing, [part, *point], by the four scores of one.
 
     Errors are the jackknife's: each part is left out in turn; that of the accuracy is no less than one point. Of one
     part alone there is none.
     """
     parts = np.asarray(parts, np.float64)
     total, others = parts.sum(axis=0), len(parts) - 1
-    without = [score_of((total - part) / others, y) for part in parts if others]
+    without = [score((total - part) / others, y) for part in parts if others]
     errors = {name: np.sqrt(others) * np.std([one[name] for one in without]) if others else 0.0 for name in NAMES}
     errors["accuracy"] = np.hypot(errors["accuracy"], 100 / np.size(y) if others else 0.0)
     errors = {f"{name}_error": float(error) for name, error in errors.items()}
-    alone = [score_of(part, y)["nll"] for part in parts]
-    return score_of(parts.mean(axis=0), y) | errors | {"nll_by_chain": alone}
+    alone = [score(part, y)["nll"] for part in parts]
+    return score(parts.mean(axis=0), y) | errors | {"nll_by_chain": alone}
 
 
 def scored(p, y):
@@ -121,9 +121,9 @@ def scored(p, y):
     return found | {"nll_error": diagnostics.nll_error(p, y), "nll_by_chain": of_chains}
 
 
-def scored_starts(p, y):
+def scored_starts(p, y, score=score_of):
     """Score optimised networks, p [start, *point]: means over starts, each scored alone, and their standard errors."""
-    each = [score_of(one, y) for one in p]
+    each = [score(one, y) for one in p]
     of = {name: [one[name] for one in each] for name in NAMES}
     means = {name: float(np.mean(values)) for name, values in of.items()}
     errors = {f"{name}_error": float(np.std(v, ddof=1) / np.sqrt(len(v))) for name, v in of.items()}
