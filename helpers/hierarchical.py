@@ -99,6 +99,8 @@ def log_density(
     total = sum_over_tasks(lambda weights, task: of_labels(weights, task).sum())
 
     def density(position, observed):
+        if observed.y.ndim != 2:
+            raise ValueError(f"observed: given y of shape {observed.y.shape}, expected [task, point]")
         return log_prior(position, hyperprior) + total(task_weights(position, observed.y.shape[0]), observed)
 
     return density

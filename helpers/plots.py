@@ -47,7 +47,7 @@ def surface(ax: Axes, values: Float[Array, " point"], colours=PROBABILITY_MAP, h
     """Draw values at ``grid()`` as an image from 0 to ``high``, and the line where a probability is 1/2."""
     size = round(np.sqrt(values.size))
     image, extent = np.asarray(values).reshape(size, size), (-LIMIT, LIMIT, -LIMIT, LIMIT)
-    drawn = ax.imshow(image, extent=extent, cmap=colours, vmin=0, vmax=high, rasterized=True)
+    drawn = ax.imshow(image, extent=extent, cmap=colours, vmin=0, vmax=high, origin="lower", rasterized=True)
     if boundary:
         ax.contour(image, levels=[0.5], extent=extent, colors=TRUTH, linewidths=1.0)
     return drawn

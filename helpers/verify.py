@@ -10,6 +10,7 @@ from helpers import checks
 from helpers.diagnostics import CHANCE, LEAST_ESS, rhat_bound, standard_error, summarize
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -65,8 +66,7 @@ def judge(draws: Any, target: Target | Float[np.ndarray, "*quantity"], chance: f
         raise ValueError(f"draws: given {num_chains} chains of {num_draws}, expected 2 of 8 at least")
     checks.finite(draws=draws)
     if isinstance(target, Target):
-        draws = jax.jit(lambda d: jax.lax.map(lambda chain: jax.lax.map(target.quantities, chain), d))(draws)
-        target = target.exact
+        draws, target = _quantities(target.quantities, draws), target.exact
     values, exact = np.asarray(draws, np.float64), np.asarray(target, np.float64)
     if values.shape[2:] != exact.shape:
         raise ValueError(f"draws, target: given {values.shape[2:]} quantities and {exact.shape} exact values")
@@ -80,6 +80,11 @@ def judge(draws: Any, target: Target | Float[np.ndarray, "*quantity"], chance: f
     allowed = bias + stats.t.isf(chance / 2 / exact.size, np.maximum(found.ess_alone, 10) / 5) * error
     passed = enough & (np.abs(difference) <= allowed)
     return Verdict(difference, error, allowed, found.ess_alone, found.rhat, bound, enough, passed)
+
+
+@partial(jax.jit, static_argnums=0)
+def _quantities(function, draws):
+    return jax.lax.map(lambda chain: jax.lax.map(function, chain), draws)
 
 
 def ranks(values: Float[Array, " replication draw *quantity"], truth: Float[Array, " replication *quantity"]) -> Int:

@@ -249,3 +249,10 @@ def test_density_equals_numpyros(network):
         theirs = jax.jit(lambda at: numpyro_log_density(model, (tasks,), {}, at)[0])(sites)
     jacobian = sum(position["log_sd"].values())
     np.testing.assert_allclose(hierarchical.log_density(network)(position, tasks), theirs + jacobian, rtol=1e-5)
+
+
+def test_points_without_a_task_axis_are_refused():
+    network, three = MLP(), slice(3)  # as many points as tasks, which would fit
+    position = mcmc.normal_starts(jax.random.key(0), hierarchical.shapes(network, 3, 2), ())
+    with pytest.raises(ValueError, match=r"observed: given y of shape \(3,\), expected \[task, point\]"):
+        hierarchical.log_density(network)(position, densities.observe(X[0, three], Y[0, three]))

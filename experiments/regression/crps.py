@@ -14,7 +14,12 @@ def crps(draws: Float[Array, "*draw point"], y: Float[Array, " point"]) -> float
         ValueError: shapes that do not fit, fewer than 2 draws, values that are not finite.
     """
     draws, y = np.asarray(draws, np.float64), np.asarray(y, np.float64)
-    if y.ndim != 1 or draws.shape[-1:] != y.shape or not (np.isfinite(draws).all() and np.isfinite(y).all()):
+    if (
+        y.ndim != 1
+        or not y.size
+        or draws.shape[-1:] != y.shape
+        or not (np.isfinite(draws).all() and np.isfinite(y).all())
+    ):
         raise ValueError(
             f"draws, y: given shapes {draws.shape} and {y.shape}, expected [*draw, point], [point], finite"
         )
