@@ -7,7 +7,9 @@ differs, and with it every fit. So scores pair with those of ``transfer``.
 from experiments.informative_priors import tasks, transfer
 
 SETTINGS = {**transfer.SETTINGS, "reference": "their mean", "arms": ["a normal a layer", "one normal"]}
-unit, score, rows = transfer.unit, transfer.score, transfer.rows
+unit = transfer.unit
+score = transfer.score
+rows = transfer.rows
 
 
 def units():

@@ -4,7 +4,7 @@ All follow from the keys of their names. What is cached serves the arms that a w
 other.
 """
 
-from helpers import densities, diagnostics, hierarchical, mcmc, networks
+from helpers import densities, diagnostics, hierarchical, networks
 from helpers.common import take
 
 from functools import lru_cache, partial
@@ -18,10 +18,8 @@ from experiments.what_the_gain_is_made_of import redraws
 
 SETTINGS = {
     "seed": tasks.SEED,
-    "num_started": 8,
-    "num_chains": 4,
-    "power": 0.6,  # of the likelihood in the tempered stage
-    "tempered": {"num_warmup": 200, "num_samples": 100},
+    "num_chains": redraws.NUM_CHAINS,
+    "tempered": redraws.TEMPERED,
     "group_warmup": 300,
     "group_draws": 1000,
     "mean_every": 10,  # of draws, for the reference that is their own mean
@@ -43,17 +41,12 @@ FITS = {
 
 @lru_cache(maxsize=1)
 def posterior(redraw, num_draws):
-    """Sample the group from tempered starts in the mode where the output layer specialises."""
+    """Sample the group, in the mode where the output layer specialises."""
     seen = tasks.training(redraw)
     observed = densities.observe(seen.x_train, seen.y_train)
-    key_tempered, key_chains = (shared.key(SETTINGS["seed"], part, redraw) for part in ("tempered", "group"))
-    shapes = hierarchical.shapes(NETWORK, tasks.NUM_TASKS, 2)
-    stage = SETTINGS["power"], SETTINGS["num_started"]
-    ends = shared.tempered_starts(key_tempered, LOG_DENSITY, shapes, observed, *stage, **SETTINGS["tempered"])
-    log_sd = np.stack([ends["log_sd"][f"Dense_{i}"] for i in range(3)], axis=1)
-    reached = (log_sd[:, 2] - log_sd[:, :2].max(axis=1)).argsort()[::-1][: SETTINGS["num_chains"]]
+    key, shapes = shared.key(SETTINGS["seed"], "group", redraw), hierarchical.shapes(NETWORK, tasks.NUM_TASKS, 2)
     sizes = {"num_warmup": SETTINGS["group_warmup"], "num_samples": num_draws}
-    return mcmc.sample(key_chains, LOG_DENSITY, take(ends, reached), data=observed, **sizes)
+    return redraws.fit_hierarchical(key, LOG_DENSITY, shapes, observed, **sizes)
 
 
 def densest(draws, log_density):

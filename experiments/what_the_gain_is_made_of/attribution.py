@@ -19,6 +19,7 @@ from experiments.what_the_gain_is_made_of import redraws
 SETTINGS = {
     "seed": redraws.SEED,
     "num_redraws": 20,
+    "tempered": redraws.TEMPERED,
     "num_warmup": 300,
     "num_samples": 800,
     "input_scales": [0.25, 0.5],
@@ -29,8 +30,7 @@ SETTINGS = {
     "threshold_nll": 0.005,  # fixed before any result was seen: a smaller difference is called none
 }
 INPUT, HIDDEN, OUTPUT = "Dense_0", "Dense_1", "Dense_2"
-NEAR_ONE = {INPUT: 0.0, HIDDEN: 0.0, OUTPUT: 0.0}  # log standard deviations where chains start
-BELOW_ONE = {INPUT: -1.0, HIDDEN: -1.0}
+NEAR_ONE = {INPUT: 0.0, HIDDEN: 0.0, OUTPUT: 0.0}  # log standard deviations where chains start without a tempered stage
 WIDER = hierarchical.log_density(redraws.NETWORK, tfd.HalfNormal(5.0))
 CAUCHY = hierarchical.log_density(redraws.NETWORK, tfd.HalfCauchy(0.0, 1.0))
 ARMS = {
@@ -41,9 +41,9 @@ ARMS = {
     "learnt means and scales, HalfCauchy(1)": {"log_density": CAUCHY},
     "input layer shared": {"special": (HIDDEN, OUTPUT)},
     "hidden layer shared": {"special": (INPUT, OUTPUT)},
-    "output layer shared": {"special": (INPUT, HIDDEN), "centre": BELOW_ONE},
-    "input layer special alone": {"special": (INPUT,), "centre": BELOW_ONE},
-    "output layer special alone": {"special": (OUTPUT,)},
+    "output layer shared": {"special": (INPUT, HIDDEN), "centre": {INPUT: -1.0, HIDDEN: -1.0}},
+    "input layer special alone": {"special": (INPUT,), "centre": {INPUT: -1.0}},
+    "output layer special alone": {"special": (OUTPUT,), "centre": {OUTPUT: 1.0}},
     "a scale per weight": {"sd_per_weight": True},
 }
 OPTIMUM, FLAT, CHOSEN = "Bayes optimum", "N(0, 1)", "a scale per layer, chosen"
@@ -73,7 +73,7 @@ def unit(arm, redraw, num_tasks, **sizes):
         scales = best_triple(folds["folds"]["p"], tasks) if folds else np.ones(3)
         observed = densities.observe(tasks.x_train, tasks.y_train, scales)
         return redraws.kept(redraws.fit_flat(key, observed, **sizes)) | folds
-    model = {"log_density": redraws.HIERARCHICAL, "centre": redraws.OUTPUT_SPECIAL, **ARMS[arm]}
+    model = {"log_density": redraws.HIERARCHICAL, "centre": None, **ARMS[arm]}
     log_density, centre = model.pop("log_density"), model.pop("centre")
     shapes = hierarchical.shapes(redraws.NETWORK, num_tasks, 2, **model)
     observed = densities.observe(tasks.x_train, tasks.y_train)

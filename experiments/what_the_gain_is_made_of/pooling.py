@@ -20,6 +20,7 @@ SETTINGS = {
     "num_train": [5, 15, 200],
     "noise": [0.2, 0.5],
     "sizes": [5, 15, 50, 100, 150],  # four tasks of each, in one fit and alone
+    "tempered": redraws.TEMPERED,
     "num_warmup": 300,
     "num_samples": 400,
     "num_kept": 200,  # draws of each chain that predict

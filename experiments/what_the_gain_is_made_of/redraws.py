@@ -21,7 +21,7 @@ NUM_CHAINS = 4
 NETWORK = networks.MLP()
 FLAT = densities.flat_log_density(NETWORK)
 HIERARCHICAL, LOGITS = hierarchical.log_density(NETWORK), hierarchical.logits(NETWORK)
-OUTPUT_SPECIAL = {"Dense_0": -3.0, "Dense_1": -3.0, "Dense_2": 1.0}  # log sd where the output layer specialises
+TEMPERED = {"power": 0.6, "num_started": 8, "num_warmup": 150, "num_samples": 50}
 NAMES = {"nll": "NLL", "accuracy": "accuracy %", "brier": "Brier", "calibration_error": "calibration error"}
 LEAST = 1e-7  # probability: in single precision a certain network has a label at 0
 
@@ -42,19 +42,28 @@ def fit_flat(key, observed, **sizes):
     return mcmc.sample(key_chains, FLAT, starts, tasks=observed, **sizes)
 
 
-def fit_hierarchical(key, log_density, shapes, observed, centre=OUTPUT_SPECIAL, **sizes):
+def fit_hierarchical(key, log_density, shapes, observed, centre=None, **sizes):
     """Fit all tasks of a data set together, four chains.
 
-    Starts are N(0, 1), log standard deviations N(centre, 1/4): there are modes between which no chain passes, and
-    what is stored of each chain tells which one it reached.
+    There are modes between which no chain passes. Chains start where those of a tempered stage end that are farthest
+    inside the one in which the output layer differs most between tasks. Given a centre, they start from N(0, 1), log
+    standard deviations from N(centre, 1/4). What is stored of each chain tells where it is.
     """
     key_start, key_chains = jax.random.split(key)
-    starts = mcmc.normal_starts(key_start, shapes, (NUM_CHAINS,))
-    if "log_sd" in starts:
-        starts["log_sd"] = {
-            name: jax.tree.map(lambda a, c=centre[name]: c + 0.5 * a, part) for name, part in starts["log_sd"].items()
-        }
+    if centre is None:
+        starts = shared.tempered_starts(key_start, log_density, shapes, observed, **TEMPERED)
+        starts = take(starts, farthest_inside(starts["log_sd"])[:NUM_CHAINS])
+    else:
+        starts = mcmc.normal_starts(key_start, shapes, (NUM_CHAINS,))
+        for name, at in centre.items():
+            starts["log_sd"][name] = jax.tree.map(lambda a, at=at: at + 0.5 * a, starts["log_sd"][name])
     return mcmc.sample(key_chains, log_density, starts, data=observed, **sizes)
+
+
+def farthest_inside(log_sd):
+    """Return the order of positions by how far the output layer's standard deviation exceeds the others', log scale."""
+    *others, output = (part[0] for _, part in sorted(of_layers(take(log_sd, None)).items()))
+    return (output - np.max(others, axis=0)).argsort()[::-1]
 
 
 def kept(posterior, most=400):

@@ -86,7 +86,7 @@ def unit(arm, redraw, num_tasks):
     shapes = {"network": networks.parameter_shapes(redraws.NETWORK, 2), "direction": direction}
     observed = densities.observe(tasks.x_train, tasks.y_train)
     sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
-    return redraws.kept(redraws.fit_hierarchical(key, turned_log_density, shapes, observed, **sizes))
+    return redraws.kept(redraws.fit_hierarchical(key, turned_log_density, shapes, observed, {}, **sizes))
 
 
 def gaussian_process(x, y, x_test):
