@@ -1,6 +1,6 @@
 """What experiments share: keys by name, training, tempered starts, means of chains, rows of diagnostics and ranks."""
 
-from helpers import diagnostics, mcmc, verify
+from helpers import diagnostics, mcmc, metrics, verify
 from helpers.common import take
 
 import zlib
@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, ArrayLike, Float, Int, Key
+from scipy import stats
 
 
 def key(seed: int, *names: str | int) -> Key[Array, ""]:
@@ -84,6 +85,16 @@ def chain_means(function: Callable, draws: Any, num_axes: int = 2) -> Any:
     return jax.jit(mapped)(draws)
 
 
+def kept_of(posterior: mcmc.Posterior) -> dict:
+    """Return what a unit keeps of a run beside its draws: the statistics, and what warm-up learnt."""
+    return {"stats": posterior.stats._asdict(), "warmup": posterior.warmup._asdict()}
+
+
+def run_of(drawn: dict, draws: Any = None) -> mcmc.Posterior:
+    """Return the run of which ``kept_of`` was kept, with those draws: what ``diagnosed`` takes."""
+    return mcmc.Posterior(draws, mcmc.Stats(**drawn["stats"]), mcmc.Warmup(**drawn["warmup"]))
+
+
 def diagnosed(posterior: mcmc.Posterior, predictions: Any, **others: Any) -> dict:
     """Return ``diagnostics.check`` of a run as a row keeps it: by kind of quantity, then of the run."""
     check = diagnostics.check(posterior, predictions, **others)
@@ -91,9 +102,37 @@ def diagnosed(posterior: mcmc.Posterior, predictions: Any, **others: Any) -> dic
         name: dict(zip(check.kinds, getattr(check, name).tolist(), strict=True))
         for name in ("rhat", "rhat_bound", "ess")
     }
-    mixed = bool((check.rhat <= check.rhat_bound).all())
+    mixed = bool((check.rhat <= check.rhat_bound).all() and check.ess.min() >= diagnostics.LEAST_ESS)
     kept = {name: getattr(check, name) for name in ("divergences", "bfmi", "integration_steps", "at_limit")}
     return by_kind | kept | {"chains": posterior.stats.log_density.shape[-2], "mixed": mixed}
+
+
+def percent_right(p: Float[np.ndarray, "chain draw *point"], y: Int[ArrayLike, "*point"]) -> tuple[float, float]:
+    """Return the accuracy of the average prediction in percent, and its Monte Carlo error.
+
+    The error is that of the mean over eight stretches of each chain, and no less than what one point is worth.
+    """
+    stretches = [part.mean(axis=0) for chain in p for part in np.array_split(chain, 8)]
+    spread = np.std([metrics.accuracy(part, y) for part in stretches], ddof=1) / np.sqrt(len(stretches))
+    return 100 * metrics.accuracy(p.mean(axis=(0, 1)), y), 100 * float(np.hypot(spread, 1 / np.size(y)))
+
+
+def mixture_nll_error(f: Float[Array, "*draw point"], noise: Float[Array, "*draw"], y: Float[Array, " point"]) -> float:
+    """Return the Monte Carlo standard error of ``metrics.mixture_nll``; draws [draw] are independent ones."""
+    log_p = stats.norm.logpdf(y, f, noise[..., None]).reshape(*(noise.shape if noise.ndim == 2 else (4, -1)), y.size)
+    # Of each point only ratios between draws count; far from the data its densities are too small for numbers.
+    return diagnostics.nll_error(np.exp(log_p - log_p.max(axis=(0, 1))), np.ones_like(y))
+
+
+def jackknife(function: Callable, *draws: Float[Array, "draw ..."], num_stretches: int = 20) -> np.ndarray:
+    """Return the Monte Carlo standard error of numbers found of draws, where no formula gives it.
+
+    Stretches of the draws, chains one after the other, are left out in turn. A stretch must be long against the time
+    in which a chain forgets. The error has 19 degrees of freedom.
+    """
+    stretches = np.array_split(np.arange(len(draws[0])), num_stretches)
+    found = [function(*(np.delete(values, stretch, axis=0) for values in draws)) for stretch in stretches]
+    return np.sqrt(num_stretches - 1) * np.std(found, axis=0)
 
 
 def rank_band(num_replications: int, num_draws: int, chance: float = 0.05, simulations: int = 2000) -> float:

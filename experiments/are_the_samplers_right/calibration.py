@@ -96,7 +96,7 @@ def unit(sampler, first, count):
     weighted = observed._replace(weight=power * observed.weight)
     sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
     posterior = mcmc.sample(key_chains, FLAT, starts, tasks=weighted, **sizes)
-    kept |= {"stats": posterior.stats._asdict(), "warmup": posterior.warmup._asdict()}
+    kept |= shared.kept_of(posterior)
     return kept | {"values": of_draws(posterior.draws, observed)}
 
 
@@ -109,7 +109,7 @@ def score(drawn, **_):
     thinned = values[:, :, :: SETTINGS["thin"]].reshape(len(values), -1, len(QUANTITIES))
     leading = np.moveaxis(values, 0, 2)  # [chain, draw, replication, quantity]
     below = (leading < truth).astype(float)
-    posterior = mcmc.Posterior(None, mcmc.Stats(**drawn["stats"]), mcmc.Warmup(**drawn["warmup"]))
+    posterior = shared.run_of(drawn)
     return {
         "ranks": verify.ranks(thinned, truth).tolist(),
         "below": below.mean(axis=(0, 1)).tolist(),

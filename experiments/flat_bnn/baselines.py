@@ -64,7 +64,7 @@ def unit(name, num_samples):
     posterior = mcmc.sample(key_chains, log_density, starts, data=observed, **sizes)
     thin = max(1, num_samples // SETTINGS["num_kept"])
     kept = take(posterior.draws, np.s_[:, ::thin])
-    return {"draws": kept, "stats": posterior.stats._asdict(), "warmup": posterior.warmup._asdict()}
+    return {"draws": kept, **shared.kept_of(posterior)}
 
 
 def score(drawn, name, **_):
@@ -73,7 +73,7 @@ def score(drawn, name, **_):
     *_, logits = model(name, tasks)
     y = np.asarray(tasks.y_test).ravel()
     p = np.asarray(shared.of_draws(lambda w: jax.nn.sigmoid(logits(w)), drawn["draws"]))  # [chain, draw, point]
-    posterior = mcmc.Posterior(None, mcmc.Stats(**drawn["stats"]), mcmc.Warmup(**drawn["warmup"]))
+    posterior = shared.run_of(drawn)
     scores = metrics.scores(p.mean(axis=(0, 1)), y)
     return {
         "scores": scores,

@@ -46,7 +46,7 @@ def unit(scales):
     posterior = mcmc.sample(
         shared.key(SETTINGS["seed"], "chains", *scales), LOG_DENSITY, starts, tasks=observed, **sizes
     )
-    return {"draws": posterior.draws, "stats": posterior.stats._asdict(), "warmup": posterior.warmup._asdict()}
+    return {"draws": posterior.draws, **shared.kept_of(posterior)}
 
 
 @jax.jit
@@ -86,7 +86,7 @@ def score(drawn, scales):
     right_by_chain = ((p.mean(axis=2) > 0.5) == (y[:, None] == 1)).mean(axis=-1)
     errors = [diagnostics.nll_error(*of_task) for of_task in zip(p, y, strict=True)]
     mean = p.mean(axis=(1, 2))
-    posterior = mcmc.Posterior(None, mcmc.Stats(**drawn["stats"]), mcmc.Warmup(**drawn["warmup"]))
+    posterior = shared.run_of(drawn)
     check = shared.diagnosed(posterior, p[..., :50:10])
     return {
         "scales": scales,

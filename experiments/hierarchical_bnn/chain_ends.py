@@ -114,8 +114,7 @@ def unit(**setting):
         "found": np.array(True),
         "log_sd": posterior.draws["log_sd"],
         "p": shared.of_draws(lambda position: jax.nn.sigmoid(LOGITS(position, x)), posterior.draws),
-        "stats": posterior.stats._asdict(),
-        "warmup": posterior.warmup._asdict(),
+        **shared.kept_of(posterior),
     }
 
 
@@ -123,7 +122,7 @@ def score(drawn, kind, start, power, **_):
     """The group standard deviations of every chain, on its way and at its end, and the sampler's own account."""
     if not drawn["found"]:
         return {}
-    posterior = mcmc.Posterior(None, mcmc.Stats(**drawn["stats"]), mcmc.Warmup(**drawn["warmup"]))
+    posterior = shared.run_of(drawn)
     log_sd = np.stack([drawn["log_sd"][layer] for layer in LAYERS], axis=-1)  # [chain, draw, layer]
     every, p = diagnostics.summarize(log_sd), drawn["p"]
     return {

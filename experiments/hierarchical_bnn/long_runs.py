@@ -62,19 +62,8 @@ def unit(name, num_special, num_chains, num_started, num_samples):
         "reached": reached,
         "log_sd": posterior.draws["log_sd"],
         "draws": take(posterior.draws, np.s_[:, ::THIN]),
-        "stats": posterior.stats._asdict(),
-        "warmup": posterior.warmup._asdict(),
+        **shared.kept_of(posterior),
     }
-
-
-def percent_right(p, y):
-    """Return the accuracy of the average prediction in percent, and its Monte Carlo error; p [chain, draw, *point].
-
-    The error is that of the mean over eight stretches of each chain, and no less than what one point is worth.
-    """
-    stretches = [part.mean(axis=0) for chain in p for part in np.array_split(chain, 8)]
-    spread = np.std([metrics.accuracy(part, y) for part in stretches], ddof=1) / np.sqrt(len(stretches))
-    return 100 * metrics.accuracy(p.mean(axis=(0, 1)), y), 100 * float(np.hypot(spread, 1 / np.size(y)))
 
 
 def with_nll_by_task(p, y):
@@ -133,11 +122,11 @@ def score(drawn, num_started, **_):
 
     p_source, p_train, p_test = at(source.x_test, 1), at(tasks.x_train, 4), at(tasks.x_test, 6)
     log_likelihood = np.asarray(shared.of_draws(labels, take(draws, np.s_[:, ::2])))
-    posterior = mcmc.Posterior(None, mcmc.Stats(**drawn["stats"]), mcmc.Warmup(**drawn["warmup"]))
+    posterior = shared.run_of(drawn)
     predictions = p_source.reshape(*p_source.shape[:2], -1)[..., ::9]
     of_log_sd = diagnostics.summarize(log_sd)
-    accuracy_train, accuracy_train_error = percent_right(p_train, tasks.y_train)
-    accuracy_test, accuracy_test_error = percent_right(p_source, source.y_test)
+    accuracy_train, accuracy_train_error = shared.percent_right(p_train, tasks.y_train)
+    accuracy_test, accuracy_test_error = shared.percent_right(p_source, source.y_test)
     scores = metrics.scores(p_test.mean(axis=(0, 1)), tasks.y_test)
     return {
         "reached_of_started": [int(drawn["reached"].sum()), num_started],

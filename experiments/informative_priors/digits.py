@@ -85,8 +85,7 @@ def tuned_scales(key, tasks, location, pairs):
         "nll": losses.mean(axis=1),
         "nll_error": np.sqrt((errors**2).sum(axis=1)) / len(tasks),
         "p": np.stack(some),
-        "stats": posterior.stats._asdict(),
-        "warmup": posterior.warmup._asdict(),
+        **shared.kept_of(posterior),
     }
 
 
@@ -115,7 +114,7 @@ def unit(arm, redraw, shots):
     lengths = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
     key, scales = shared.key(SETTINGS["seed"], arm, redraw), len(tasks) * [by_layer(pair)]
     posterior, w = sample(key, tasks, location, scales, **lengths)
-    run = {"stats": posterior.stats._asdict(), "warmup": posterior.warmup._asdict()}
+    run = shared.kept_of(posterior)
     return found | run | {"w": w[:, :, :: SETTINGS["thin"]], "chosen": np.array(pair)}
 
 
@@ -143,10 +142,10 @@ def score(drawn, arm, redraw, shots):
         found.append(redraws.scored_parts(halves, task["y"], score_of) | more)
         some.append(label[..., :: label.shape[-1] // 5][..., :5])
     rhat = diagnostics.summarize(np.moveaxis(drawn["stats"]["log_density"], 0, 2)).rhat
-    check = shared.diagnosed(redraws.run_of(drawn), np.stack(some)) | {"rhat_log_density": float(rhat.max())} | chosen
+    check = shared.diagnosed(shared.run_of(drawn), np.stack(some)) | {"rhat_log_density": float(rhat.max())} | chosen
     if "tuning" in drawn:
         check["tuning"] = {name: drawn["tuning"][name].tolist() for name in ("pairs", "nll", "nll_error")}
-        check["tuning"]["check"] = shared.diagnosed(redraws.run_of(drawn["tuning"]), drawn["tuning"]["p"])
+        check["tuning"]["check"] = shared.diagnosed(shared.run_of(drawn["tuning"]), drawn["tuning"]["p"])
     return in_words(found) | {"check": check}
 
 

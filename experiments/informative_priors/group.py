@@ -100,8 +100,7 @@ def fitted(redraw, num_draws, reference):
         "means": {"before": found.draws["mean"], "after": aligned(redraw, num_draws, reference)["mean"]},
         "log_sd": found.draws["log_sd"],
         "p": redraws.probabilities(LOGITS, found.draws, old.x_test),
-        "stats": found.stats._asdict(),
-        "warmup": found.warmup._asdict(),
+        **shared.kept_of(found),
     }
 
 

@@ -130,7 +130,7 @@ def sampled(key, prior, new, sizes):
 
 def with_run(w, posterior):
     """Return what is kept of a run: its networks [size, task, chain, draw, weight] and its statistics."""
-    return {"w": w, "stats": posterior.stats._asdict(), "warmup": posterior.warmup._asdict()}
+    return {"w": w, **shared.kept_of(posterior)}
 
 
 def score(drawn, kind, name, redraw, sizes, scales, **_):
@@ -172,7 +172,7 @@ def check_of_sampled(drawn, p):
     if len(log_density) > len(p):  # every task is a posterior of its own
         some = np.moveaxis(some, 3, 1)
         some = some.reshape(-1, *some.shape[2:])
-    check = shared.diagnosed(redraws.run_of(drawn), some)
+    check = shared.diagnosed(shared.run_of(drawn), some)
     rhat = diagnostics.summarize(np.moveaxis(log_density, 0, 2)).rhat
     return check | {"rhat_log_density": float(np.quantile(rhat, 0.95))}
 

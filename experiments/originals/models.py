@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments import shared
-from experiments.hierarchical_bnn.long_runs import percent_right
 
 SETTINGS = {
     "seed": 3006,
@@ -140,8 +139,7 @@ def unit(name):
     posterior = sample(name, observed=densities.observe(tasks.x_train, tasks.y_train, scales), **model)
     every_fifth = take(posterior.draws, np.s_[:, :, ::5] if separate else np.s_[:, ::5])
     kept = {
-        "stats": posterior.stats._asdict(),
-        "warmup": posterior.warmup._asdict(),
+        **shared.kept_of(posterior),
         "p_train": probabilities(network, every_fifth, tasks.x_train, separate),
         "p_test": probabilities(network, posterior.draws, tasks.x_test, separate),
     }
@@ -171,7 +169,7 @@ def correlations(means):
 
 def by_chain(name, p, y):
     """Accuracy of each chain in percent, and its error; p [chain, draw, *point]."""
-    values, errors = zip(*[percent_right(chain[None], y) for chain in p], strict=True)
+    values, errors = zip(*[shared.percent_right(chain[None], y) for chain in p], strict=True)
     return {name: list(values), f"{name}_error": list(errors)}
 
 
@@ -179,7 +177,7 @@ def score(drawn, name):
     """Return one row. ``labels_by_chain``: one sampled label a draw in place of a probability, averaged."""
     tasks, p_train, p_test = points_of(name), drawn["p_train"], drawn["p_test"]
     y_train, y_test = np.asarray(tasks.y_train), np.asarray(tasks.y_test)
-    posterior = mcmc.Posterior(None, mcmc.Stats(**drawn["stats"]), mcmc.Warmup(**drawn["warmup"]))
+    posterior = shared.run_of(drawn)
     mean = p_test.mean(axis=(0, 1))
     labels = jax.random.bernoulli(shared.key(SETTINGS["seed"], "labels", name), p_test).mean(axis=1)
     if "log_sd" in drawn:
@@ -199,8 +197,8 @@ def score(drawn, name):
         check = shared.diagnosed(posterior, np.moveaxis(p_test, 2, 0)[..., ::10])
         errors = [diagnostics.nll_error(p_test[:, :, task], y_test[task]) for task in range(18)]
         nll_error = float(np.sqrt(np.mean(np.square(errors)) / 18))  # of independent tasks
-    train, train_error = percent_right(p_train, y_train)
-    test, test_error = percent_right(p_test, y_test)
+    train, train_error = shared.percent_right(p_train, y_train)
+    test, test_error = shared.percent_right(p_test, y_test)
     return {
         "parameters": sum(leaf.size for leaf in jax.tree.leaves(shapes)),
         "train": train,

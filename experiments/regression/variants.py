@@ -5,7 +5,7 @@ data; on the first training set also four chains at each power of the likelihood
 give the log evidence; and Laplace's method at the best mode that was found.
 """
 
-from helpers import densities, diagnostics, hmc, mcmc, metrics, networks
+from helpers import densities, diagnostics, mcmc, metrics, networks
 from helpers.common import take
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
-from scipy import optimize, special, stats
+from scipy import optimize, special
 from tensorflow_probability.substrates.jax import distributions as tfd
 
 from experiments import shared
@@ -129,7 +129,7 @@ def unit(variant: str, redraw: int, power: float) -> dict:
     sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples", "max_tree_depth")}
     sizes["target_acceptance"] = model.options["target_acceptance"]
     posterior = mcmc.sample(key("chains", variant, redraw, power), model.log_density, starts, data=observed, **sizes)
-    found = {"draws": posterior.draws, "stats": posterior.stats._asdict(), "warmup": posterior.warmup._asdict()}
+    found = {"draws": posterior.draws, **shared.kept_of(posterior)}
     if (redraw, power) == (0, 1.0):
         found["mode"] = best_mode(partial(model.log_density, observed=observed), posterior.draws)
     return found
@@ -163,7 +163,7 @@ def curves(network: nn.Module, params: Any, x: Float[Array, "point 1"]) -> Float
 def score(drawn: dict, variant: str, redraw: int, power: float) -> dict:
     """Return the scores of one redraw, [region] or [region, level], or of a power what the evidence needs."""
     model, points = build(variant), wave(redraw)
-    posterior = mcmc.Posterior(drawn["draws"], hmc.Stats(**drawn["stats"]), mcmc.Warmup(**drawn["warmup"]))
+    posterior = shared.run_of(drawn, drawn["draws"])
     f = np.asarray(curves(model.network, posterior.draws["params"], points.x_test.reshape(-1, 1)))
     check = {"check": shared.diagnosed(posterior, f[..., ::25])}
     if redraw == 0:  # at weight 1, whatever the power
@@ -189,10 +189,10 @@ def of_region(f, noise, y, best, random):
     def of_predictions(draws):
         return np.array([crps(draws, y), pinball(np.quantile(draws, level, axis=0), y, level)])
 
-    values, errors = of_predictions(draws), jackknife(of_predictions, draws)
+    values, errors = of_predictions(draws), shared.jackknife(of_predictions, draws)
     return {
         "nll": metrics.mixture_nll(f, noise, y),
-        "nll_error": mixture_nll_error(f, noise, y),
+        "nll_error": shared.mixture_nll_error(f, noise, y),
         "crps": float(values[0]),
         "crps_error": float(errors[0]),
         "coverage": [metrics.coverage(cdf, level) for level in SETTINGS["levels"]],
@@ -212,31 +212,13 @@ def first(drawn, model, points):
         "mean": flat.mean(axis=0).tolist(),
         "mean_error": diagnostics.standard_error(f).tolist(),
         "sd": flat.std(axis=0).tolist(),
-        "sd_error": jackknife(lambda part: part.std(axis=0), flat).tolist(),
+        "sd_error": shared.jackknife(lambda part: part.std(axis=0), flat).tolist(),
     }
 
 
 def pinball(amount, y, level):
     """The mean loss of holding an amount: a unit that is missing costs level / (1 - level) times one too many."""
     return float(np.maximum(level / (1 - level) * (y - amount), amount - y).mean())
-
-
-def mixture_nll_error(f: Float[Array, "*draw point"], noise: Float[Array, "*draw"], y: Float[Array, " point"]) -> float:
-    """Return the Monte Carlo standard error of ``metrics.mixture_nll``; draws [draw] are independent ones."""
-    log_p = stats.norm.logpdf(y, f, noise[..., None]).reshape(*(noise.shape if noise.ndim == 2 else (4, -1)), y.size)
-    # Of each point only ratios between draws count; far from the data its densities are too small for numbers.
-    return diagnostics.nll_error(np.exp(log_p - log_p.max(axis=(0, 1))), np.ones_like(y))
-
-
-def jackknife(function: Callable, *draws: Float[Array, "draw ..."], num_stretches: int = 20) -> np.ndarray:
-    """Return the Monte Carlo standard error of numbers found of draws, where no formula gives it.
-
-    Stretches of the draws, chains one after the other, are left out in turn. A stretch must be long against the time
-    in which a chain forgets. The error has 19 degrees of freedom.
-    """
-    stretches = np.array_split(np.arange(len(draws[0])), num_stretches)
-    found = [function(*(np.delete(values, stretch, axis=0) for values in draws)) for stretch in stretches]
-    return np.sqrt(num_stretches - 1) * np.std(found, axis=0)
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:

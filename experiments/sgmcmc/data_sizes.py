@@ -4,7 +4,7 @@ Times are of one step in a compiled loop: two lengths are timed and subtracted. 
 the data in chunks, so that its memory does not grow. Errors are distances from a long NUTS run.
 """
 
-from helpers import data, diagnostics, hierarchical, hmc, mcmc, metrics, networks, sgfs, sgmcmc
+from helpers import data, diagnostics, hierarchical, mcmc, metrics, networks, sgfs, sgmcmc
 from helpers.common import take
 
 import time
@@ -117,7 +117,7 @@ def nuts(arm, starts, points):
     posterior = mcmc.sample(key, log_density, starts, data=in_chunks(points), **sizes)
     steps = posterior.stats.integration_steps.sum() + sizes["num_warmup"] * posterior.warmup.mean_steps.sum()
     spent = int(steps / SETTINGS["num_chains"] * size)
-    diagnosis = {"stats": posterior.stats._asdict(), "warmup": posterior.warmup._asdict()}
+    diagnosis = shared.kept_of(posterior)
     return {"weights": posterior.draws, "gradients": spent, "step_size": 0.0, **diagnosis}
 
 
@@ -194,7 +194,7 @@ def of_run(run, x, y, optimum):
         "check": {},
     }
     if "stats" in run:
-        posterior = mcmc.Posterior(None, hmc.Stats(**run["stats"]), mcmc.Warmup(**run["warmup"]))
+        posterior = shared.run_of(run)
         kept["check"] = shared.diagnosed(posterior, p[..., ::20])
     return kept
 

@@ -6,7 +6,7 @@ all of its step sizes, one after the other in one program. Times are of the proc
 of whoever computed this result: only ratios of them may be compared, and no check can.
 """
 
-from helpers import data, densities, diagnostics, hmc, mcmc, metrics, networks, predict, sgfs, sgmcmc, svi
+from helpers import data, densities, diagnostics, mcmc, metrics, networks, predict, sgfs, sgmcmc, svi
 from helpers.common import take
 
 import time
@@ -102,7 +102,7 @@ def nuts(starts, observed):
     posterior = mcmc.sample(key, LOG_DENSITY, starts, data=observed, **SETTINGS["reference"])
     steps = posterior.stats.integration_steps.sum()
     steps += SETTINGS["reference"]["num_warmup"] * posterior.warmup.mean_steps.sum()
-    diagnosis = {"stats": posterior.stats._asdict(), "warmup": posterior.warmup._asdict()}
+    diagnosis = shared.kept_of(posterior)
     seconds = posterior.warmup.seconds.sum()
     return {"weights": posterior.draws, "gradients": steps * observed.y.size, "seconds": seconds, **diagnosis}
 
@@ -204,7 +204,7 @@ def of_run(run, test):
     }
     if "stats" in run:
         kept["quantiles_of_halves"] = [quantiles(half) for half in np.array_split(p, 2)]
-        posterior = mcmc.Posterior(None, hmc.Stats(**run["stats"]), mcmc.Warmup(**run["warmup"]))
+        posterior = shared.run_of(run)
         kept["check"] = shared.diagnosed(posterior, p[..., ::20])
     return kept
 

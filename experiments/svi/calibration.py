@@ -5,7 +5,7 @@ its draws. Ranked are only quantities that all copies of a network share: the cu
 NUTS sees the same measurements.
 """
 
-from helpers import densities, hmc, mcmc, networks, svi, verify
+from helpers import densities, mcmc, networks, svi, verify
 
 from functools import partial
 
@@ -71,7 +71,7 @@ def unit(arm: str, first: int, count: int) -> dict:
             shared.key(SETTINGS["seed"], "NUTS", first), LOG_DENSITY, starts, tasks=observed, **sizes
         )
         values = _of_draws(posterior.draws["params"], jnp.exp(posterior.draws["log_noise"]))
-        diagnosis = {"stats": posterior.stats._asdict(), "warmup": posterior.warmup._asdict()}
+        diagnosis = shared.kept_of(posterior)
         return {"truth": truth, "values": values, **diagnosis}
     keys = jnp.stack([shared.key(SETTINGS["seed"], arm, number) for number in numbers])
     values, losses = fits(keys, arm, observed)
@@ -130,7 +130,7 @@ def score(drawn: dict, arm: str, first: int, count: int) -> dict:
     error = np.sqrt(SETTINGS["num_draws"] * share * (1 - share))
     kept = {"ranks": by_quantity(found), "ranks_error": by_quantity(error), "check": {}}
     if arm == "NUTS":
-        posterior = mcmc.Posterior(None, hmc.Stats(**drawn["stats"]), mcmc.Warmup(**drawn["warmup"]))
+        posterior = shared.run_of(drawn)
         kept["check"] = shared.diagnosed(posterior, drawn["values"])
     return kept
 

@@ -5,7 +5,7 @@ distance of the curves' marginals from NUTS, averaged over the grid. A guide is 
 A unit has one training set, with NUTS and all guides, since each guide is compared with the draws of NUTS.
 """
 
-from helpers import densities, diagnostics, hmc, mcmc, metrics, networks, svi
+from helpers import densities, diagnostics, mcmc, metrics, networks, svi
 
 import itertools
 from functools import partial
@@ -20,7 +20,7 @@ from tensorflow_probability.substrates.jax import distributions as tfd
 
 from experiments import shared
 from experiments.regression import waves
-from experiments.regression.variants import curves, jackknife, mixture_nll_error
+from experiments.regression.variants import curves
 from experiments.svi.models import log_weights, regression_model
 
 SETTINGS = {
@@ -96,7 +96,7 @@ def nuts(kind, redraw, observed, num_samples):
     sizes = {name: SETTINGS[name] for name in ("num_warmup", "max_tree_depth")}
     posterior = mcmc.sample(key_chains, LOG_DENSITY, starts, data=observed, num_samples=num_samples, **sizes)
     noise = jnp.exp(posterior.draws["log_noise"])
-    diagnosis = {"stats": posterior.stats._asdict(), "warmup": posterior.warmup._asdict()}
+    diagnosis = shared.kept_of(posterior)
     return {"weights": posterior.draws["params"], "noise": noise, **diagnosis}
 
 
@@ -126,7 +126,7 @@ def score(drawn: dict, kind: str, redraw: int, guides: list[str], num_steps: lis
     points, reference = wave(kind, redraw), drawn["NUTS"]
     x = jnp.concatenate([points.grid, points.x_test.reshape(-1, 1)])
     f, noise = np.asarray(curves(NETWORK, reference["weights"], x)), reference["noise"]
-    posterior = mcmc.Posterior(None, hmc.Stats(**reference["stats"]), mcmc.Warmup(**reference["warmup"]))
+    posterior = shared.run_of(reference)
     check = shared.diagnosed(posterior, f[..., :200:10])
     gradients = float(posterior.stats.integration_steps.sum())
     gradients += SETTINGS["num_warmup"] * float(posterior.warmup.mean_steps.sum())
@@ -176,10 +176,10 @@ def of_draws(f, noise, reference, points):
     pair, names = (f[:size, :grid], reference[:size, :grid]), ("distance_inside", "distance_outside", "distance")
     return {
         **dict(zip(names, distances(*pair).tolist(), strict=True)),
-        **dict(zip([f"{name}_error" for name in names], jackknife(distances, *pair).tolist(), strict=True)),
+        **dict(zip([f"{name}_error" for name in names], shared.jackknife(distances, *pair).tolist(), strict=True)),
         "sd": {region: float(np.median(part.std(axis=0))) for region, part in by_region.items()},
         "nll": {region: metrics.mixture_nll(part, noise, y[region]) for region, part in by_region.items()},
-        "nll_error": {region: mixture_nll_error(part, noise, y[region]) for region, part in by_region.items()},
+        "nll_error": {region: shared.mixture_nll_error(part, noise, y[region]) for region, part in by_region.items()},
         "coverage": {
             str(level): {region: metrics.coverage(cdf[region], level) for region in y} for level in SETTINGS["levels"]
         },

@@ -13,7 +13,6 @@ from numpyro.infer.autoguide import AutoNormal
 
 from experiments import shared
 from experiments.regression import waves
-from experiments.regression.variants import mixture_nll_error
 from experiments.svi.models import log_weights, regression_model
 
 SETTINGS = {
@@ -91,7 +90,7 @@ def score(drawn: dict, init_scale: float, num_particles: int, num_starts: int) -
         "elbo_error": error(weights),
         "k_hat": [float(arviz.psislw(w.astype(np.float64))[1]) for w in weights],
         "nll": [metrics.mixture_nll(f, sd, y) for f, sd in zip(at_test, noise, strict=True)],
-        "nll_error": [mixture_nll_error(f, sd, y) for f, sd in zip(at_test, noise, strict=True)],
+        "nll_error": [shared.mixture_nll_error(f, sd, y) for f, sd in zip(at_test, noise, strict=True)],
         "curve": on_grid.mean(axis=1).round(4).tolist(),
         "curve_sd": on_grid.std(axis=1).round(4).tolist(),
         "noise": noise.mean(axis=1).tolist(),

@@ -4,7 +4,7 @@ Scored on the fresh test points of the page hierarchical-bnn, beside NUTS on the
 posterior by NUTS is a result of its own. An optimiser's answer depends on its start, so every fit has three.
 """
 
-from helpers import data, densities, diagnostics, hierarchical, hmc, mcmc, metrics, networks, predict, svi
+from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks, predict, svi
 from helpers.common import take
 
 from functools import partial
@@ -69,7 +69,7 @@ def nuts(key, observed):
     starts = mcmc.normal_starts(key_start, shapes, (len(observed.y), SETTINGS["num_chains"]))
     sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples", "max_tree_depth")}
     posterior = mcmc.sample(key_chains, LOG_DENSITY, starts, tasks=observed, **sizes)
-    return {"weights": posterior.draws, "stats": posterior.stats._asdict(), "warmup": posterior.warmup._asdict()}
+    return {"weights": posterior.draws, **shared.kept_of(posterior)}
 
 
 def flat_fit(key, guide, tasks):
@@ -164,7 +164,7 @@ def score(drawn: dict, model: str, guide: str, start: int) -> dict:
         "check": {},
     }
     if guide == "NUTS":
-        posterior = mcmc.Posterior(None, hmc.Stats(**drawn["stats"]), mcmc.Warmup(**drawn["warmup"]))
+        posterior = shared.run_of(drawn)
         return kept | {"check": shared.diagnosed(posterior, thinned)}
     losses = drawn["losses"].reshape(100, -1)
     error = losses.std(axis=1) / np.sqrt(losses.shape[1])

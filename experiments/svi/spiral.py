@@ -16,6 +16,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from numpyro.infer import TraceMeanField_ELBO
 from numpyro.infer.autoguide import AutoNormal
+from scipy.special import log_softmax, logsumexp
 
 from experiments import shared
 from experiments.svi.models import flat_model, spiral
@@ -110,24 +111,25 @@ def score(drawn: dict, redraw: int, prior_scale: float | None, num_steps: int) -
     angles = jnp.linspace(0, 2 * jnp.pi, 100, endpoint=False)
     far = SETTINGS["far"] * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=-1)
     logits = _logits({"params": drawn["params"]}, jnp.concatenate([test.x, far]))
-    p, y = np.asarray(jax.nn.softmax(logits)), np.asarray(test.y)
+    logits, y = np.asarray(logits, np.float64), np.asarray(test.y)  # float32 has no probability below 1e-45
+    log_p = log_softmax(logits, axis=-1)
     if prior_scale is not None:
         losses, of_guide = drawn["losses"].reshape(100, -1), []
         if redraw == 0:  # the page's
             of_guide = drawn["guide"].astype(np.float64).round(5).tolist()
         kept = {"losses": losses.mean(axis=1).tolist(), "params": of_guide}
         kept["losses_error"] = (losses.std(axis=1) / np.sqrt(losses.shape[1])).tolist()
-        return {f"SVI, prior sd {prior_scale:g}": scores(p, y) | kept}
+        return {f"SVI, prior sd {prior_scale:g}": scores(log_p, y) | kept}
     seen = NETWORK.apply({"params": take(drawn["params"], -1)}, train.x[held_out])
     temperature = temperature_of(seen, train.y[held_out])
-    tempered = np.asarray(jax.nn.softmax(logits[-1:] / temperature))
-    alone = [scores(one[None], y) for one in p[:-1]]
+    tempered = log_softmax(logits[-1:] / float(temperature), axis=-1)
+    alone = [scores(one[None], y) for one in log_p[:-1]]
     values = {name: [one[name] for one in alone] for name in ("entropy_near", "entropy_far", "aleatoric_far")}
     return {
         # What one network may be off by is the spread of networks from other starts.
         "one network": with_errors(alone[0], values | {"NLL": [one["scores"]["NLL"] for one in alone]}),
         "one network, temperature": scores(tempered, y) | {"temperature": float(temperature)},
-        "ensemble of 5": scores(p[:-1], y),
+        "ensemble of 5": scores(log_p[:-1], y),
     }
 
 
@@ -142,22 +144,23 @@ def temperature_of(logits, y):
     return grid[nll.argmin()]
 
 
-def scores(p, y):
-    """Score the mean of p [draw, point, class], whose last points are far away, with errors of independent draws.
+def scores(log_p, y):
+    """Score the mean probability, log_p [draw, point, class]; the last points are far away, draws are independent.
 
     Where the mean moves from q to q + d, its NLL moves by -mean(d / q) of the label, and its entropy by minus the sum
     of d log q, to first order: errors are those of the means of these numbers over draws.
     """
-    mean, size, at = p.mean(axis=0, dtype=np.float64), len(y), np.arange(len(y))
+    p, size, at = np.exp(log_p), len(y), np.arange(len(y))
+    mean, of_label = p.mean(axis=0), logsumexp(log_p[:, at, y], axis=0) - np.log(len(p))
     bits = -np.log2(np.clip(mean, 1e-30, 1))
     of_draws = {
-        "NLL": (p[:, at, y] / mean[at, y]).mean(axis=1),
+        "NLL": np.exp(log_p[:, at, y] - of_label).mean(axis=1),
         "entropy_near": (p[:, :size] * bits[:size]).sum(axis=-1).mean(axis=1),
         "entropy_far": (p[:, size:] * bits[size:]).sum(axis=-1).mean(axis=1),
         "aleatoric_far": entropy(p[:, size:]).mean(axis=1),
     }
     found = {
-        "scores": metrics.class_scores(jnp.float32(mean[:size]), y),
+        "scores": metrics.class_scores(jnp.float32(mean[:size]), y) | {"NLL": float(-of_label.mean())},
         "entropy_near": float(entropy(mean[:size]).mean()),
         "entropy_far": float(entropy(mean[size:]).mean()),
         "aleatoric_far": float(of_draws["aleatoric_far"].mean()),

@@ -92,7 +92,7 @@ def cross_validated(tasks, redraw):
         p = np.asarray(redraws.flat_probabilities(fit.draws, x))
         p = p.reshape(*p.shape[:2], SETTINGS["folds"], -1, points.size)
         p = np.stack([p[:, :, k][..., fold] for k, fold in enumerate(in_folds(points))], axis=2)
-        found.append({"p": p, "stats": fit.stats._asdict(), "warmup": fit.warmup._asdict()})
+        found.append({"p": p, **shared.kept_of(fit)})
     return jax.tree.map(lambda *leaves: np.stack(leaves), *found)
 
 
@@ -140,7 +140,7 @@ def of_folds(folds, tasks):
     scores = [redraws.scored(p, y) for p in folds["p"]]
     some = np.moveaxis(folds["p"][..., 0], (3, 4), (1, 2))  # a point of each fold and task: [triple, fold, task, ...]
     some = some.reshape(len(some), -1, *some.shape[3:], 1)
-    runs = [redraws.run_of(take({"stats": folds["stats"], "warmup": folds["warmup"]}, i)) for i in range(len(some))]
+    runs = [shared.run_of(take({"stats": folds["stats"], "warmup": folds["warmup"]}, i)) for i in range(len(some))]
     return {
         "scales": best_triple(folds["p"], tasks),
         "held_out_nll": [one["nll"] for one in scores],

@@ -71,12 +71,7 @@ def kept(posterior, most=400):
     shape = posterior.stats.log_density.shape
     thinned = (*[slice(None)] * (len(shape) - 1), slice(None, None, max(1, shape[-1] // most)))
     draws = {name: part for name, part in take(posterior.draws, thinned).items() if jax.tree.leaves(part)}
-    return {"draws": draws, "stats": posterior.stats._asdict(), "warmup": posterior.warmup._asdict()}
-
-
-def run_of(drawn):
-    """Return the run that was kept, without its draws: what ``shared.diagnosed`` takes."""
-    return mcmc.Posterior(None, mcmc.Stats(**drawn["stats"]), mcmc.Warmup(**drawn["warmup"]))
+    return {"draws": draws, **shared.kept_of(posterior)}
 
 
 @jax.jit
@@ -159,7 +154,7 @@ def checked(drawn, p, **others):
     some = p[..., :: max(1, p.shape[-1] // 5)][..., :5]
     if drawn["stats"]["log_density"].ndim == 3:
         some = np.moveaxis(some, 2, 0)
-    return shared.diagnosed(run_of(drawn), some, **others)
+    return shared.diagnosed(shared.run_of(drawn), some, **others)
 
 
 def with_sampler(drawn, p, y):
