@@ -24,20 +24,28 @@ def key(seed: int, *names: str | int) -> Key[Array, ""]:
 
 
 def train(
-    loss: Callable, start: Any, optimizer: optax.GradientTransformation, num_steps: int, keep: Callable | None = None
+    loss: Callable,
+    start: Any,
+    optimizer: optax.GradientTransformation,
+    num_steps: int,
+    keep: Callable | None = None,
+    every: int = 1,
 ) -> tuple[Any, Any]:
     """Minimise ``loss(params)`` by optax in one scan, to be called within ``jit`` and mapped.
 
-    Returns the last parameters, and what ``keep(params)`` gave after each step.
+    Returns the last parameters, and what ``keep(params)`` gave after each step, or after every so many of them.
     """
 
     def step(carry, _):
         params, state = carry
         updates, state = optimizer.update(jax.grad(loss)(params), state, params)
-        params = optax.apply_updates(params, updates)
-        return (params, state), None if keep is None else keep(params)
+        return (optax.apply_updates(params, updates), state), None
 
-    (params, _), kept = jax.lax.scan(step, (start, optimizer.init(start)), length=num_steps)
+    def stretch(carry, _):
+        carry = jax.lax.scan(step, carry, length=every)[0]
+        return carry, None if keep is None else keep(carry[0])
+
+    (params, _), kept = jax.lax.scan(stretch, (start, optimizer.init(start)), length=num_steps // every)
     return params, kept
 
 

@@ -44,6 +44,9 @@ def test_training_follows_the_closed_form_of_gradient_descent():
     np.testing.assert_allclose(kept, expected, rtol=1e-5)
     np.testing.assert_allclose(last["x"], expected[-1], rtol=1e-5)
     assert run()[1] is None
+    last, kept = jax.jit(partial(run, lambda p: p["x"], every=5))()
+    np.testing.assert_allclose(kept, expected[4::5], rtol=1e-5)
+    np.testing.assert_allclose(last["x"], expected[-1], rtol=1e-5)
 
 
 def position(one):

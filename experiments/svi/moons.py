@@ -22,7 +22,7 @@ from experiments.svi.models import flat_model
 
 SETTINGS = {
     "seed": 5001,
-    "num_starts": 3,
+    "num_starts": {"flat": 3, "hierarchical": 12},
     "steps": {"flat": 5000, "hierarchical": 10_000},
     "num_draws": 400,  # of a guide
     "num_chains": 4,
@@ -42,7 +42,7 @@ SMALL = {"model": "flat", "guide": "mean-field", "start": 0}
 def units() -> dict[str, dict]:
     """Return NUTS on the flat network, and every start of every fit."""
     fits = [("flat", "mean-field"), ("flat", "full-rank"), ("hierarchical", "mean-field")]
-    starts = [(*fit, start) for fit in fits for start in range(SETTINGS["num_starts"])]
+    starts = [(*fit, start) for fit in fits for start in range(SETTINGS["num_starts"][fit[0]])]
     return {
         f"{model}, {guide}, start {start}": {"model": model, "guide": guide, "start": start}
         for model, guide, start in [("flat", "NUTS", 0), *starts]

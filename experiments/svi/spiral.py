@@ -68,12 +68,12 @@ _spiral = jax.jit(spiral, static_argnums=1)
 
 def unit(redraw: int, prior_scale: float | None, num_steps: int) -> dict:
     """Return weights, leading axis [member] or [draw]; of a guide also its losses and parameters."""
-    train, _, held_out = problem(redraw)
+    train, test, held_out = problem(redraw)
     if prior_scale is None:
         members = SETTINGS["members"] + 1  # the last one is for the temperature
         keys = jnp.stack([shared.key(SETTINGS["seed"], "network", redraw, member) for member in range(members)])
         weight = jnp.ones((members, train.y.size)).at[-1].set(~held_out)
-        return networks_of(keys, train, weight, num_steps)
+        return networks_of(keys, train, test, weight, num_steps)
     observed = densities.observe(train.x, train.y, 2 * [prior_scale], num_classes=3)
     keys = [shared.key(SETTINGS["seed"], part, redraw, prior_scale) for part in ("fit", "draw")]
     found = variational(*keys, observed, num_steps)
@@ -81,18 +81,22 @@ def unit(redraw: int, prior_scale: float | None, num_steps: int) -> dict:
     return found
 
 
-@partial(jax.jit, static_argnums=3)
-def networks_of(keys, train, weight, num_steps):
-    """Train networks by the lecture's optimiser on the mean cross-entropy of the points of weight 1."""
+@partial(jax.jit, static_argnums=4)
+def networks_of(keys, train, test, weight, num_steps):
+    """Train networks by the lecture's optimiser on the mean cross-entropy of the points of weight 1.
+
+    Returns also the NLL on fresh points as they learn, [network, hundred steps].
+    """
+
+    def nll(params, points, weight):
+        log_p = densities.categorical_log_likelihood(NETWORK.apply(params, points.x), points.y)
+        return -(weight * log_p).sum() / weight.sum()
 
     def one(pair):
         key, weight = pair
-
-        def loss(params):
-            log_p = densities.categorical_log_likelihood(NETWORK.apply(params, train.x), train.y)
-            return -(weight * log_p).sum() / weight.sum()
-
-        return shared.train(loss, NETWORK.init(key, train.x), svi.CLIPPED_ADAM, num_steps)[0]
+        losses = [partial(nll, points=p, weight=w) for p, w in ((train, weight), (test, jnp.ones(test.y.shape)))]
+        found = shared.train(losses[0], NETWORK.init(key, train.x), svi.CLIPPED_ADAM, num_steps, losses[1], every=100)
+        return {"params": found[0]["params"], "fresh_nll": found[1]}
 
     return jax.lax.map(one, (keys, weight))
 
@@ -127,7 +131,8 @@ def score(drawn: dict, redraw: int, prior_scale: float | None, num_steps: int) -
     values = {name: [one[name] for one in alone] for name in ("entropy_near", "entropy_far", "aleatoric_far")}
     return {
         # What one network may be off by is the spread of networks from other starts.
-        "one network": with_errors(alone[0], values | {"NLL": [one["scores"]["NLL"] for one in alone]}),
+        "one network": with_errors(alone[0], values | {"NLL": [one["scores"]["NLL"] for one in alone]})
+        | {"losses": drawn["fresh_nll"][0].tolist()},  # of fresh points, every hundred steps
         "one network, temperature": scores(tempered, y) | {"temperature": float(temperature)},
         "ensemble of 5": scores(log_p[:-1], y),
     }
