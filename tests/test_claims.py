@@ -47,10 +47,17 @@ def test_hierarchical_posteriors():
 
 def test_hierarchical_modes():
     found = json.loads((RESULTS / "hierarchical_bnn/chain_ends.json").read_text())["rows"]
-    centred = next(row for row in found if row["kind"] == "centred")
-    assert max(centred["rhat_log_sd"]) > 1.05
+    forms = {row["kind"]: row for row in found if row["kind"].endswith("centred")}
+    assert mixed(forms["non-centred"]["check"]) and not mixed(forms["centred"]["check"])
+    assert forms["centred"]["check"]["at_limit"] > 0.5 and forms["non-centred"]["check"]["at_limit"] < 0.05
     stuck = [sum(np.argmax(sd) != 2 for sd in row["sd_by_chain"]) for row in found if row["kind"] == "starts"]
-    assert min(stuck[:3]) >= 1
+    assert stuck[0] >= 1 and stuck[2] >= 1 and stuck[3:] == [0, 0]
+    tempered = next(row for row in found if (row["kind"], row["power"]) == ("starts", 0.8))
+    assert mixed(tempered["check"])
+    for row in found:  # those that begin in one mode pass to the other, and not back
+        if row["kind"].startswith("from") and row["power"] >= 0.6:
+            widest = np.argmax(row["path_of_sd"], axis=2)
+            assert (widest[:, -1] == 2).all() and (row["kind"] == "from mode 1" or (widest == 2).all())
 
 
 @pytest.fixture
