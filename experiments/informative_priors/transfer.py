@@ -30,8 +30,9 @@ SETTINGS = {
     "joint_sizes": [5, 25],
     "copies": 80,  # networks drawn from every draw of the group, for importance weights
     "num_warmup": 300,
-    "num_samples": 250,
-    "joint": {"num_warmup": 200, "num_samples": 300},
+    "num_samples": 1000,
+    "thin": 4,  # of draws that predict and are kept
+    "joint": {"num_warmup": 200, "num_samples": 600},
     "num_starts": 4,  # of point estimates
 }
 NEW_SIZES, FEW_SIZES = SETTINGS["sizes"], SETTINGS["joint_sizes"]
@@ -40,6 +41,7 @@ WEIGHED = ("mixture", "the draws themselves")
 JOINT = ("joint fit, one new task", "joint fit, all new tasks")
 POINTS = ("fine-tuning", "first-order MAML")
 TRIED_ELSEWHERE = ("N(0, 1)", "chosen scales", "one normal")
+THINNED = np.s_[:, :, :: SETTINGS["thin"]]
 OF_LABELS = densities.label_log_likelihood(group.NETWORK)
 
 
@@ -86,7 +88,8 @@ def unit(kind, name, redraw, sizes, reference, scales, group_draws):
         posterior = joint.sample(
             key, found.draws, tasks.training(redraw), observed, name == JOINT[1], **SETTINGS["joint"]
         )
-        return with_run(joint.networks_of(posterior, len(sizes), name == JOINT[1]), posterior)
+        thinned = posterior._replace(draws=take(posterior.draws, THINNED))
+        return with_run(joint.networks_of(thinned, len(sizes), name == JOINT[1]), posterior)
     if name == "fits":
         return group.fitted(redraw, group_draws, reference)
     if name == "mixture":
@@ -124,7 +127,7 @@ def sampled(key, prior, new, sizes):
     lengths = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
     posterior = mcmc.sample(key_chains, log_density, starts, tasks=observed, data=prior, **lengths)
     location, factor = prior
-    w = location + np.asarray(posterior.draws) @ factor.T
+    w = location + np.asarray(posterior.draws[THINNED]) @ factor.T
     return with_run(w.reshape(len(sizes), -1, *w.shape[1:]), posterior)
 
 
