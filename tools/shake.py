@@ -1,7 +1,7 @@
 """Shake every claim of the book: execute the chapters under perturbations, and see how far each claim is from breaking.
 
     python tools/shake.py                 what has not been run yet of all perturbations, then the table
-    python tools/shake.py NAME...         of these chapters only
+    python tools/shake.py NAME...         of these chapters only; the table keeps its rows of the others
 
 No page is changed. A perturbation is other seeds for all that is live (what is compared with a stored result keeps
 its keys), another instruction set or level of XLA's compiler, none of our flags, one core or many threads, or
@@ -159,13 +159,15 @@ def main(names):
             (folder_of(name) / "wanted.json").write_text(json.dumps(wanted))
             environment = {**os.environ, **settings, "PYTHONPATH": str(ROOT)}
             subprocess.run([python, __file__, "--run", name, *chosen], env=environment, check=True)
-    complete = [name for name in PERTURBATIONS if not due(name, wanted)]
-    rows = table(notebooks, complete)
+    shaken = {chapter: wanted[chapter] for chapter in names or wanted}
+    complete = [name for name in PERTURBATIONS if not due(name, shaken)]
+    rows = [one for one in json.loads(TABLE.read_text())["rows"] if one["chapter"] not in shaken]
+    rows = sorted(rows + table(shaken, complete), key=lambda one: list(notebooks).index(one["chapter"]))
     TABLE.write_text(json.dumps({"perturbations": complete, "rows": rows}, indent=1) + "\n")
     stopped = [
         f"{name}: {chapter} stopped, see {folder_of(name) / chapter}.json"
         for name in complete
-        for chapter in notebooks
+        for chapter in shaken
         if json.loads((folder_of(name) / f"{chapter}.json").read_text())["trace"]
     ]
     broken = [one for one in rows if one["held"] < one["runs"]]
