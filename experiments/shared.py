@@ -33,7 +33,8 @@ def train(
 ) -> tuple[Any, Any]:
     """Minimise ``loss(params)`` by optax in one scan, to be called within ``jit`` and mapped.
 
-    Returns the last parameters, and what ``keep(params)`` gave after each step, or after every so many of them.
+    Returns the last parameters, and what ``keep(params)`` gave after each step, or after every so many of them;
+    ``every`` divides ``num_steps``.
     """
 
     def step(carry, _):

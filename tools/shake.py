@@ -161,8 +161,8 @@ def main(names):
             subprocess.run([python, __file__, "--run", name, *chosen], env=environment, check=True)
     shaken = {chapter: wanted[chapter] for chapter in names or wanted}
     complete = [name for name in PERTURBATIONS if not due(name, shaken)]
-    rows = [one for one in json.loads(TABLE.read_text())["rows"] if one["chapter"] not in shaken]
-    rows = sorted(rows + table(shaken, complete), key=lambda one: list(notebooks).index(one["chapter"]))
+    others = [one for one in json.loads(TABLE.read_text())["rows"] if one["chapter"] not in shaken] if names else []
+    rows = sorted(others + table(shaken, complete), key=lambda one: list(notebooks).index(one["chapter"]))
     TABLE.write_text(json.dumps({"perturbations": complete, "rows": rows}, indent=1) + "\n")
     stopped = [
         f"{name}: {chapter} stopped, see {folder_of(name) / chapter}.json"

@@ -1,7 +1,7 @@
 """SVI on the eighteen rotated moons: the flat network, each task alone, and the hierarchical one.
 
 Scored on the fresh test points of the page hierarchical-bnn, beside NUTS on the flat network; the hierarchical
-posterior by NUTS is a result of its own. An optimiser's answer depends on its start, so every fit has three.
+posterior by NUTS is a result of its own. An optimiser's answer depends on its start, so every fit has several.
 """
 
 from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks, predict, svi

@@ -45,7 +45,7 @@ def fit_flat(key, observed, **sizes):
 def fit_hierarchical(key, log_density, shapes, observed, centre=None, **sizes):
     """Fit all tasks of a data set together, four chains.
 
-    There are modes between which no chain passes. Chains start where those of a tempered stage end that are farthest
+    There are modes between which chains seldom pass. Chains start where those of a tempered stage end that are farthest
     inside the one in which the output layer differs most between tasks. Given a centre, they start from N(0, 1), log
     standard deviations from N(centre, 1/4). What is stored of each chain tells where it is.
     """
