@@ -19,14 +19,12 @@ import importlib
 import itertools
 import json
 import logging
-import math
 import os
 import sys
 import tempfile
 import time
 import traceback
-import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -37,11 +35,11 @@ import dask
 import numpy as np
 from distributed import Client, Future, LocalCluster, as_completed
 
-from experiments import fingerprint
+from experiments import fingerprint, store
+from experiments.compare import compare
 from experiments.fingerprint import HOUSE, House
 
 CHECK = "(check)"  # the unit of SMALL where that is not one of the others
-ERRORS = 6  # within how many errors a check has to find a stored number
 AHEAD = 16  # kept draws that wait at the cluster for a new score; they may be large
 CONFIG = {
     # What a unit needs it may have up to the limit; Dask would spill draws, and then let the worker wait for ever.
@@ -124,11 +122,11 @@ def status(house: House = HOUSE) -> dict[str, str]:
     "made": by the present code; "checked": by other code, but ``--check`` of the present code found its numbers;
     "old": neither; "missing": there is no result; "no script": there is no experiment.
     """
-    checked = _read(_result("checked", house)) or {}
+    checked = store.read(_result("checked", house)) or {}
     paths = _result("checked", house).parent.glob("*/*.json")
     states = {f"{path.parent.name}/{path.stem}": "no script" for path in paths}
     for name in experiments(house):
-        stored, now = _read(_result(name, house)), _prints(name, house)
+        stored, now = store.read(_result(name, house)), _prints(name, house)
         otherwise = "checked" if checked.get(name, {}).get("fingerprint") == now else "old"
         states[name] = "missing" if stored is None else "made" if stored.get("fingerprint") == now else otherwise
     return dict(sorted(states.items()))
@@ -152,7 +150,7 @@ def compute(names: Sequence[str], house: House = HOUSE, client: Client | None = 
                 say(f"{name}: FAILED\n{traceback.format_exc()}")
 
     for name, planned in plans.items():
-        kept = {task.name: _read(_places(task, house)[2]) for task in planned.tasks.values()}
+        kept = {task.name: store.read(_places(task, house)[2]) for task in planned.tasks.values()}
         scores[name] |= {unit: score for unit, score in kept.items() if score is not None}
         missing = [task for task in planned.tasks.values() if task.name not in scores[name]]
         drawn = sum(_places(task, house)[0].exists() for task in missing)
@@ -163,15 +161,15 @@ def compute(names: Sequence[str], house: House = HOUSE, client: Client | None = 
     for number, (task, drawn, seconds, scored, failure) in enumerate(run(todo, house, client) if todo else (), start=1):
         name, (draws, about, score) = task.experiment, _places(task, house)
         if drawn is not None:
-            _save(draws, drawn)
+            store.save(draws, drawn)
         if drawn is not None or not failure:
             meta = {"name": task.name, "setting": task.setting, "seconds": seconds}
-            _save(about, meta | {"fingerprint": task.prints[0], "versions": versions})
+            store.save(about, meta | {"fingerprint": task.prints[0], "versions": versions})
         if failure:
             failed.add(name)
             say(f"{number}/{len(todo)} {name}: {task.name} FAILED\n{failure}")
         else:
-            _save(score, scored)
+            store.save(score, scored)
             scores[name][task.name] = scored
             say(f"{number}/{len(todo)} {name}: {task.name}, {seconds:.1f} s")
             settle(name)
@@ -184,7 +182,7 @@ def check(names: Sequence[str], house: House = HOUSE, client: Client | None = No
     ``book/results/checked.json`` then has an entry of each that passed, and of none that failed.
     """
     plans = {name: plan(name, house) for name in names}
-    stored = {name: _read(_result(name, house)) or {} for name in names}
+    stored = {name: store.read(_result(name, house)) or {} for name in names}
     problems: dict[str, list[str]] = {}
     for name, planned in plans.items():
         has = (stored[name].get("settings"), stored[name].get("check", {}).get("setting"))
@@ -204,53 +202,9 @@ def check(names: Sequence[str], house: House = HOUSE, client: Client | None = No
     failed = [name for name in names if problems[name]]
     for name in failed:
         say(f"{name}: FAILED", *problems[name], sep="\n  ")
-    entries = (_read(_result("checked", house)) or {}) | entries
-    _save(_result("checked", house), {name: entries[name] for name in sorted(entries) if name not in failed})
+    entries = (store.read(_result("checked", house)) or {}) | entries
+    store.save(_result("checked", house), {name: entries[name] for name in sorted(entries) if name not in failed})
     return failed
-
-
-def compare(stored: Any, found: Any) -> tuple[int, float, list[str]]:
-    """Compare scores: how many numbers were compared, the largest difference in errors, and what is wrong.
-
-    Numbers under a key ``K`` that has a ``K_error`` beside it are compared: within `ERRORS` of both errors, or equal.
-    """
-    try:
-        old, new = _pairs(stored), _pairs(found)
-        if not old or old.keys() != new.keys():
-            what = f"others: {sorted(old.keys() ^ new.keys())}" if old else "none, so that it compares nothing"
-            raise ValueError(f"numbers with errors: given {what}, expected the same ones, stored and recomputed")
-    except ValueError as error:
-        return 0, 0.0, [str(error)]
-    away = {}
-    for at, (value, error) in old.items():
-        gap, both = abs(value - new[at][0]), math.hypot(error, new[at][1])
-        away[at] = gap and (gap / both if both else math.inf)
-    off = [f"{at}: given {new[at]}, expected {old[at]}: {away[at]:.3g} errors" for at in away if away[at] > ERRORS]
-    return len(away), float(max(away.values())), off
-
-
-def _pairs(scored: Any) -> dict[str, tuple[float, float]]:
-    """Return each number that has its error beside it, with that, by where it is; ValueError if the two mismatch."""
-    leaves = _leaves(scored)
-    above = {path[:i] for path in leaves for i in range(1, len(path) + 1)}
-    found = {}
-    for path, value in leaves.items():
-        for i, key in enumerate(path):
-            beside = (*path[:i], f"{key}_error", *path[i + 1 :])
-            if beside[: i + 1] in above:
-                where, both = "/".join(map(str, path)), (value, leaves.get(beside))
-                if not all(isinstance(number, (int, float)) for number in both):
-                    raise ValueError(f"{where}: given {both}, expected a number and its error")
-                found[where] = both
-    return found
-
-
-def _leaves(part: Any, at: tuple = ()) -> dict[tuple, Any]:
-    """Return what stands in nested dicts and lists, by the keys that lead there."""
-    if not isinstance(part, (dict, list)):
-        return {at: part}
-    items = part.items() if isinstance(part, dict) else enumerate(part)
-    return {path: leaf for key, value in items for path, leaf in _leaves(value, (*at, key)).items()}
 
 
 def plan(name: str, house: House = HOUSE) -> Plan:
@@ -261,7 +215,7 @@ def plan(name: str, house: House = HOUSE) -> Plan:
         raise ValueError(f"{name}: given no {', '.join(sorted(absent))}, expected SETTINGS, SMALL, units and unit")
     settings = dict(module.units())
     written = {"SETTINGS": module.SETTINGS, "SMALL": module.SMALL, "units": settings}
-    if _json(written, name) != written or not settings or CHECK in settings:
+    if store.as_json(written, name) != written or not settings or CHECK in settings:
         raise ValueError(f"{name}: given {written}, expected JSON, lists for tuples, and units, none of them {CHECK}")
     if module.SMALL not in settings.values():
         settings[CHECK] = module.SMALL
@@ -338,12 +292,12 @@ def work(task: Task, found: tuple[dict[str, np.ndarray], float] | None = None) -
     """Run a unit, on a worker, or score what was ``found`` of it: draws and seconds. Return `Done` without the task."""
     module, start = _trusted(task), time.perf_counter()
     if not task.prints[1]:
-        scored = _json(module.unit(**task.setting), task.name)
+        scored = store.as_json(module.unit(**task.setting), task.name)
         return None, time.perf_counter() - start, scored, ""
-    drawn = None if found else _flat(module.unit(**task.setting), task.name)
+    drawn = None if found else store.flat(module.unit(**task.setting), task.name)
     flat, seconds = found or (drawn, time.perf_counter() - start)
     try:
-        return drawn, seconds, _json(module.score(_nested(flat), **task.setting), task.name), ""
+        return drawn, seconds, store.as_json(module.score(store.nested(flat), **task.setting), task.name), ""
     except Exception:  # told by whoever asked, who keeps the draws all the same
         return drawn, seconds, None, traceback.format_exc()
 
@@ -406,36 +360,8 @@ def _places(task: Task, house: House) -> tuple[Path, Path, Path]:
 
 def _kept(task: Task, house: House) -> tuple[dict[str, np.ndarray], float] | None:
     """Return the kept draws of a task and the seconds that they took; None where they cannot be read."""
-    draws, about = (_read(path) for path in _places(task, house)[:2])
+    draws, about = (store.read(path) for path in _places(task, house)[:2])
     return None if draws is None or about is None else (draws, about["seconds"])
-
-
-def _read(path: Path) -> Any:
-    """Return what a file of JSON or of arrays holds; None where it is missing, or unreadable, which is said."""
-    try:
-        if path.suffix == ".json":
-            return json.loads(path.read_text(encoding="utf-8"))
-        with path.open("rb") as file, np.load(file) as arrays:
-            return dict(arrays)
-    except FileNotFoundError:
-        return None
-    except Exception as error:  # whatever is wrong with the file, the remedy is to make it again
-        say(f"{path}: unreadable, counts as missing: {type(error).__name__}: {error}")
-        return None
-
-
-def _save(path: Path, content: Mapping) -> None:
-    """Write arrays (``.npz``) or JSON so that the file is there whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.{os.getpid()}")
-    if path.suffix == ".npz":
-        with zipfile.ZipFile(beside, "w") as archive:  # np.savez takes no array of the name "file"
-            for name, array in content.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                    np.lib.format.write_array(file, array, allow_pickle=False)
-    else:
-        beside.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(beside, path)
 
 
 def _write(name: str, planned: Plan, scored: dict[str, Any], house: House) -> None:
@@ -447,52 +373,14 @@ def _write(name: str, planned: Plan, scored: dict[str, Any], house: House) -> No
         "settings": module.SETTINGS,
         "versions": fingerprint.surroundings(house)["versions"],
         "fingerprint": planned.prints,
-        "rows": _json(rows, f"{name}: rows"),
+        "rows": store.as_json(rows, f"{name}: rows"),
         "check": {"setting": module.SMALL, "scored": scored[planned.small.name]},
     }
-    checked = _read(_result("checked", house)) or {}
-    if name in checked and _read(_result(name, house)) != result:
-        _save(_result("checked", house), {other: entry for other, entry in checked.items() if other != name})
-    _save(_result(name, house), result)
+    checked = store.read(_result("checked", house)) or {}
+    if name in checked and store.read(_result(name, house)) != result:
+        store.save(_result("checked", house), {other: entry for other, entry in checked.items() if other != name})
+    store.save(_result(name, house), result)
     say(f"{name}: wrote {len(rows)} rows")
-
-
-def _json(part: Any, at: str) -> Any:
-    """Return a part as JSON gives it back; ValueError names where it is no JSON or not finite."""
-    if isinstance(part, dict) and all(isinstance(key, str) for key in part):
-        return {key: _json(value, f"{at}/{key}") for key, value in part.items()}
-    if isinstance(part, (list, tuple)):
-        return [_json(value, f"{at}/{i}") for i, value in enumerate(part)]
-    if part is None or isinstance(part, (str, bool, int)) or (isinstance(part, float) and math.isfinite(part)):
-        return part
-    raise ValueError(f"{at}: given {part!r}, expected JSON with finite numbers")
-
-
-def _flat(drawn: Any, at: str) -> dict[str, np.ndarray]:
-    """Return a nested dict of arrays as one, its keys joined by "/"; ValueError names what is none."""
-    if not isinstance(drawn, dict) or not drawn or not all(isinstance(k, str) and "/" not in k and k for k in drawn):
-        raise ValueError(f"{at}: given {type(drawn).__name__}, expected a dict that is not empty, keys without a slash")
-    found = {}
-    for key, value in drawn.items():
-        if isinstance(value, dict):
-            found |= {f"{key}/{below}": array for below, array in _flat(value, f"{at}/{key}").items()}
-        else:
-            found[key] = np.asarray(value)
-            if found[key].dtype.kind not in "biufcSU":
-                raise ValueError(f"{at}/{key}: given an array of {found[key].dtype}, expected numbers or text")
-    return found
-
-
-def _nested(flat: Mapping[str, np.ndarray]) -> dict:
-    """Return what `_flat` was given."""
-    drawn: dict = {}
-    for path, array in flat.items():
-        *folders, last = path.split("/")
-        at = drawn
-        for folder in folders:
-            at = at.setdefault(folder, {})
-        at[last] = array
-    return drawn
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import dask
 import pytest
 from distributed import Client, LocalCluster
 
-from experiments import engine, fingerprint
+from experiments import compare, engine, fingerprint
 
 PACKAGES = ("shed", "toys")
 LOCK = """\
@@ -460,7 +460,7 @@ def test_a_check_finds_a_stored_number_that_is_off(moons, client, capsys, errors
     ],
 )
 def test_a_comparison_of_what_does_not_pair_fails(stored, found, problem):
-    (told,) = engine.compare([stored], [found])[2]
+    (told,) = compare.compare([stored], [found])[2]
     assert problem in told
 
 

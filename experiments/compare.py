@@ -1,0 +1,50 @@
+"""Compares a result's numbers with the same ones recomputed, by the errors that stand beside them."""
+
+import math
+from typing import Any
+
+ERRORS = 6  # within how many errors a check has to find a stored number
+
+
+def compare(stored: Any, found: Any) -> tuple[int, float, list[str]]:
+    """Compare scores: how many numbers were compared, the largest difference in errors, and what is wrong.
+
+    Numbers under a key ``K`` that has a ``K_error`` beside it are compared: within `ERRORS` of both errors, or equal.
+    """
+    try:
+        old, new = _pairs(stored), _pairs(found)
+        if not old or old.keys() != new.keys():
+            what = f"others: {sorted(old.keys() ^ new.keys())}" if old else "none, so that it compares nothing"
+            raise ValueError(f"numbers with errors: given {what}, expected the same ones, stored and recomputed")
+    except ValueError as error:
+        return 0, 0.0, [str(error)]
+    away = {}
+    for at, (value, error) in old.items():
+        gap, both = abs(value - new[at][0]), math.hypot(error, new[at][1])
+        away[at] = gap and (gap / both if both else math.inf)
+    off = [f"{at}: given {new[at]}, expected {old[at]}: {away[at]:.3g} errors" for at in away if away[at] > ERRORS]
+    return len(away), float(max(away.values())), off
+
+
+def _pairs(scored: Any) -> dict[str, tuple[float, float]]:
+    """Return each number that has its error beside it, with that, by where it is; ValueError if the two mismatch."""
+    leaves = _leaves(scored)
+    above = {path[:i] for path in leaves for i in range(1, len(path) + 1)}
+    found = {}
+    for path, value in leaves.items():
+        for i, key in enumerate(path):
+            beside = (*path[:i], f"{key}_error", *path[i + 1 :])
+            if beside[: i + 1] in above:
+                where, both = "/".join(map(str, path)), (value, leaves.get(beside))
+                if not all(isinstance(number, (int, float)) for number in both):
+                    raise ValueError(f"{where}: given {both}, expected a number and its error")
+                found[where] = both
+    return found
+
+
+def _leaves(part: Any, at: tuple = ()) -> dict[tuple, Any]:
+    """Return what stands in nested dicts and lists, by the keys that lead there."""
+    if not isinstance(part, (dict, list)):
+        return {at: part}
+    items = part.items() if isinstance(part, dict) else enumerate(part)
+    return {path: leaf for key, value in items for path, leaf in _leaves(value, (*at, key)).items()}
