@@ -331,6 +331,7 @@ def test_informative_fits_once_aligned(informed):
         assert lower_end(beyond_scales(aligned, name)) > 20  # nats
     for name in list(raw[0])[1:]:  # not aligned, no fit is better than the scales alone
         assert lower_end(beyond_scales(raw, name)) < 0 and beyond_scales(raw, name).mean() < 0
+        assert (beyond_scales(raw, name) < 0).sum() >= 4
 
 
 @pytest.mark.parametrize("name", ["a normal a layer", "one normal", "mixture", "the draws themselves"])
@@ -373,6 +374,9 @@ def test_informative_elsewhere(informed):
     }
     assert max(abs(few[kind][1]) for kind in ("noise 0.6", "clouds")) < 0.03
     assert abs(few["mirrored"][0]) < 0.04 and few["spirals"][0] > 0.1
+    for kind in few:  # about as good as the better of the two priors that know no other task
+        over = [gain(informed, "one normal", name, kind).mean(axis=0) for name in ("N(0, 1)", "chosen scales")]
+        assert np.abs(np.min(over, axis=0)).max() < 0.03
     over_chosen = gain(informed, "one normal", "chosen scales", "spirals")
     assert lower_end(over_chosen[:, 0]) < 0 and lower_end(-over_chosen[:, 0]) < 0
     assert min(values.min() for values in few.values()) > -0.03
