@@ -218,6 +218,8 @@ INPUT_ALONE, OUTPUT_ALONE = "input layer special alone", "output layer special a
         ("N(0, 1)", CHOSEN),
         ("learnt scales, means 0, HalfNormal(5)", FULL),
         (CHOSEN, OUTPUT_ALONE),
+        (CHOSEN, FULL + ", HalfNormal(5)"),
+        (CHOSEN, FULL + ", HalfCauchy(1)"),
         (INPUT_ALONE, FULL),
         ("output layer shared", FULL),
         ("a scale per weight", FULL),
