@@ -16,7 +16,7 @@ from experiments.hierarchical_bnn import regions
 SETTINGS = {
     "seed": 3009,
     "hyperpriors": list(regions.HYPERPRIORS),
-    "powers": [0.2, 0.3, 0.4, 0.5, 0.6, 1.0],
+    "powers": [0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0],
     "start_scale": 0.3,
     "start_sd": {"widest": 2.7, "others": 0.14},
     "starts": [0, 1, 2] * 4,
