@@ -57,7 +57,8 @@ def score(drawn, hyperprior, power, redraw, num_tasks):
     """Shares of the draws by region, and how well all chains agree."""
     posterior, where = shared.run_of(drawn), regions.widest(drawn["log_sd"])
     inside = where[..., None] == np.arange(3)  # [chain, draw, region]
-    every = diagnostics.summarize(np.stack([drawn["log_sd"][layer] for layer in regions.LAYERS], axis=-1))
+    log_sd = np.stack([drawn["log_sd"][layer] for layer in regions.LAYERS], axis=-1)
+    every = diagnostics.summarize(log_sd)
     outside = where != 2
     left = [int(np.flatnonzero(chain)[-1]) + 1 if chain.any() else 0 for chain in outside]
     return {
@@ -73,7 +74,7 @@ def score(drawn, hyperprior, power, redraw, num_tasks):
         "ess_log_sd": np.minimum(every.ess_bulk, every.ess_tail).tolist(),
         "gradients": float(posterior.stats.integration_steps.sum()),
         "seconds": float(drawn["warmup"]["seconds"].sum()),
-        "check": shared.diagnosed(posterior, inside.astype(np.float32), log_sd=drawn["log_sd"]),
+        "check": shared.diagnosed(posterior, log_sd),
     }
 
 
