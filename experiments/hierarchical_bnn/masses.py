@@ -24,6 +24,7 @@ from experiments.hierarchical_bnn import regions
 SETTINGS = {
     "seed": 3007,
     "hyperpriors": list(regions.HYPERPRIORS),
+    "posteriors": [["sources", 18], [0, 2], [0, 5]],  # tasks of the sources or of a redraw, and how many
     "num_runs": 10,
     "particles": 400,
     "moves": 5,  # after each resampling
@@ -39,21 +40,22 @@ TOTAL = hierarchical.sum_over_tasks(lambda weights, task: OF_LABELS(weights, tas
 
 
 def units():
-    """A region of the posterior on the sources' data each."""
+    """A region of a posterior each."""
     return {
-        f"{hyperprior}, {regions.LAYERS[region]} widest": setting(hyperprior, region)
+        f"{redraw}, {num_tasks} tasks, {hyperprior}, {regions.LAYERS[region]} widest": {
+            "hyperprior": hyperprior,
+            "region": region,
+            "redraw": redraw,
+            "num_tasks": num_tasks,
+            "num_runs": SETTINGS["num_runs"],
+        }
+        for redraw, num_tasks in SETTINGS["posteriors"]
         for hyperprior in SETTINGS["hyperpriors"]
         for region in range(3)
     }
 
 
-def setting(hyperprior, region, redraw="sources", num_tasks=18, num_runs=SETTINGS["num_runs"]):
-    """Return a unit's setting."""
-    tasks = {"redraw": redraw, "num_tasks": num_tasks}
-    return {"hyperprior": hyperprior, "region": region, **tasks, "num_runs": num_runs}
-
-
-SMALL = setting("HalfNormal(1)", 2, 0, 2, 4)
+SMALL = {"hyperprior": "HalfNormal(1)", "region": 2, "redraw": 0, "num_tasks": 2, "num_runs": 4}
 
 
 def unit(hyperprior, region, redraw, num_tasks, num_runs):
