@@ -21,7 +21,6 @@ SETTINGS = {
     "start_sd": {"widest": 2.7, "others": 0.14},
     "starts": [0, 1, 2] * 4,
     "num_warmup": 500,
-    "few_tasks": [2, 5],  # of a redraw, with the whole likelihood
     "num_samples": {"2": 2000, "5": 2000, "18": 4000},  # by the number of tasks
 }
 HIERARCHICAL = {name: hierarchical.log_density(regions.NETWORK, prior) for name, prior in regions.HYPERPRIORS.items()}
@@ -37,7 +36,7 @@ def units():
     few = {
         f"{hyperprior}, {num_tasks} tasks": setting(hyperprior, 1.0, 0, num_tasks)
         for hyperprior in SETTINGS["hyperpriors"]
-        for num_tasks in SETTINGS["few_tasks"]
+        for num_tasks in (2, 5)
     }
     return tempered | few
 
