@@ -1,11 +1,12 @@
 """What a posterior costs with `mcmc.sample`: seconds, compilation and warm-up included, to an effective size of 400.
 
-The hierarchical network on the sources' data, warm-up of twelve chains, of which four go on; and the eighteen flat
-networks. A fresh density for every seed, so that every run compiles; a second run of the same density shows what is
+The hierarchical network on the sources' data, eight chains with the likelihood at power 0.8, of which the first four go
+on with the whole of it; and the eighteen flat networks. A fresh density for every seed, so that every run compiles; a second run of the same density shows what is
 left without. Arguments: [seeds] [draws].
 """
 
 from helpers import data, densities, diagnostics, hierarchical, mcmc, networks, predict
+from helpers.common import take
 
 import resource
 import sys
@@ -20,27 +21,23 @@ NETWORK = networks.MLP()
 
 def hierarchical_run(seed, num_samples, tasks):
     """Return the seconds of a run from dispersed starts and of the same run again, and its diagnostics."""
-    key_start, key_chains = jax.random.split(jax.random.key(seed))
-    starts = mcmc.normal_starts(key_start, hierarchical.shapes(NETWORK, 18, 2), (12,))
-    seen = densities.observe(tasks.x_train, tasks.y_train)
+    key_start, key_tempered, key_chains = jax.random.split(jax.random.key(seed), 3)
+    starts = mcmc.normal_starts(key_start, hierarchical.shapes(NETWORK, 18, 2), (8,))
+    tempered, whole = (densities.observe(tasks.x_train, tasks.y_train, weight=power) for power in (0.8, 1.0))
     logits, log_density = hierarchical.logits(NETWORK), hierarchical.log_density(NETWORK)
-    settings = {"num_samples": num_samples, "max_tree_depth": 6, "data": seen, "choose": stand_out}
+    first = {"num_warmup": 400, "num_samples": 400, "max_tree_depth": 6, "data": tempered}
+    second = {"num_samples": num_samples, "max_tree_depth": 6, "data": whole}
     seconds = []
     for _ in range(2):
         begin = time.perf_counter()
-        posterior = mcmc.sample(key_chains, log_density, starts, **settings)
+        ends = take(mcmc.sample(key_tempered, log_density, starts, **first).draws, np.s_[:4, -1])
+        posterior = mcmc.sample(key_chains, log_density, ends, **second)
         seconds.append(time.perf_counter() - begin)
     p = jax.jit(partial(predict.probabilities, logits))(posterior.draws, tasks.x_test)
     found = diagnostics.summarize(p.reshape(4, num_samples, -1))
     rhat = diagnostics.summarize(posterior.draws["log_sd"]).rhat.max()
     ess = np.quantile(np.minimum(found.ess_bulk, found.ess_tail), 0.05)
     return *seconds, ess, np.quantile(found.rhat, 0.99), rhat
-
-
-def stand_out(position):
-    """Return the four chains whose output layer's standard deviation is largest beside the others'."""
-    inner, hidden, outer = (position["log_sd"][f"Dense_{layer}"] for layer in range(3))
-    return np.argsort(np.maximum(inner, hidden) - outer)[:4]
 
 
 def main():
