@@ -1,8 +1,8 @@
 """What a posterior costs with `mcmc.sample`: seconds, compilation and warm-up included, to an effective size of 400.
 
 The hierarchical network on the sources' data, eight chains with the likelihood at power 0.8, of which the first four go
-on with the whole of it; and the eighteen flat networks. A fresh density for every seed, so that every run compiles; a second run of the same density shows what is
-left without. Arguments: [seeds] [draws].
+on with the whole of it; and the eighteen flat networks. A fresh density for every seed, so that every run compiles; a
+second run of the same density shows what is left without. Arguments: [seeds] [draws].
 """
 
 from helpers import data, densities, diagnostics, hierarchical, mcmc, networks, predict

@@ -21,23 +21,24 @@ from tensorflow_probability.substrates.jax import distributions as tfd
 from experiments import shared
 from experiments.what_the_gain_is_made_of import redraws
 
-SETTINGS = {
+FITS = {
     "seed": 3010,
-    "num_redraws": 20,
-    "threshold_nll": 0.005,
     "folds": 5,
     "input_scales": [0.25, 0.5, 1.0, 2.0],
     "hidden_scales": [0.5, 1.0, 2.0],
     "output_scales": [1.0, 3.0, 6.0, 12.0, 24.0, 48.0, 96.0],
     "mean_scales": [0.5, 1.0, 2.0],
-    # Hundreds of fits rank priors; they may be shorter than those that are compared.
+    # Thousands of fits rank priors, shorter than those that are compared; the best triples are ranked again by longer.
     "fold_sizes": {"num_warmup": 100, "num_samples": 60, "max_tree_depth": 8},
+    "finer_sizes": {"num_warmup": 200, "num_samples": 240, "max_tree_depth": 8},
+    "finalists": 10,
     "fold_chains": 2,
     "power": 0.8,  # of the likelihood where chains of models with modes begin
     "tempered_sizes": {"num_warmup": 300, "num_samples": 1},
     "num_warmup": 300,
     "num_samples": 800,
 }
+SETTINGS = FITS | {"num_redraws": 20, "threshold_nll": 0.005}
 HYPERPRIORS = {
     "HalfNormal(1)": tfd.HalfNormal(1.0),
     "HalfNormal(5)": tfd.HalfNormal(5.0),
@@ -50,16 +51,14 @@ LEARNT = {  # what is chosen from: a hyperprior, and the scale of the means, 0 w
     "learnt over tasks": list(itertools.product(HYPERPRIORS, [0.0])),
     "broad per task": list(itertools.product(BROAD, [0.0])),
     "broad over tasks": list(itertools.product(BROAD, [0.0])),
-    "hierarchical": list(itertools.product(HYPERPRIORS, SETTINGS["mean_scales"])),
+    "hierarchical": list(itertools.product(HYPERPRIORS, FITS["mean_scales"])),
 }
 PER_TASK = ("learnt per task", "broad per task")
 OF_LABELS = densities.label_log_likelihood(redraws.NETWORK)
 OF_TASKS = hierarchical.sum_over_tasks(lambda weights, task: OF_LABELS(weights, task).sum())
-TEMPERED = SETTINGS["tempered_sizes"]
+TEMPERED = FITS["tempered_sizes"]
 FLAT, CHOSEN = "N(0, 1)", "chosen"
-TRIPLES = [
-    list(one) for one in itertools.product(*(SETTINGS[f"{part}_scales"] for part in ("input", "hidden", "output")))
-]
+TRIPLES = [list(one) for one in itertools.product(*(FITS[f"{part}_scales"] for part in ("input", "hidden", "output")))]
 SMALL = {"arm": "learnt per task", "redraw": 0, "num_tasks": 4}
 
 
@@ -75,18 +74,20 @@ def units():
 
 def unit(arm, redraw, num_tasks):
     """Choose what is to be chosen, and fit an arm to a redraw."""
-    tasks, key = redraws.drawn(redraw, num_tasks=num_tasks), shared.key(SETTINGS["seed"], arm, redraw)
-    key_folds, *keys = jax.random.split(key, 4)
+    tasks, key = redraws.drawn(redraw, num_tasks=num_tasks), shared.key(FITS["seed"], arm, redraw)
+    key_folds, key_finer, *keys = jax.random.split(key, 5)
     if arm == FLAT:
         return fit_scales(keys[0], tasks, np.ones(3))
     if arm == CHOSEN:
         held_out = ranked(key_folds, tasks, scales_of_folds, TRIPLES)
-        chosen = (
-            np.array(TRIPLES)[[held_out.mean(axis=1).argmin()] * num_tasks],
-            np.array(TRIPLES)[held_out.argmin(axis=0)],
-        )
-        found = {name: fit_scales(*one) for name, *one in zip(SCALES, keys, 2 * [tasks], chosen, strict=False)}
-        return {"held_out": held_out} | found
+        finalists = held_out.mean(axis=1).argsort()[: FITS["finalists"]]
+        finer = partial(scales_of_folds, sizes="finer_sizes")
+        of_finalists = ranked(key_finer, tasks, finer, [TRIPLES[i] for i in finalists])
+        best = finalists[of_finalists.mean(axis=1).argmin()], held_out.argmin(axis=0)
+        of_tasks = [np.array(TRIPLES)[np.broadcast_to(i, num_tasks)] for i in best]
+        found = {name: fit_scales(*one) for name, *one in zip(SCALES, keys, 2 * [tasks], of_tasks, strict=False)}
+        chosen = {"chosen": best[0], "of_tasks": best[1], "finalists": finalists, "of_finalists": of_finalists}
+        return {"held_out": held_out} | chosen | found
     held_out = ranked(key_folds, tasks, partial(learnt_of_folds, arm), LEARNT[arm]) if len(LEARNT[arm]) > 1 else None
     if arm not in PER_TASK:
         best = np.array(0 if held_out is None else held_out.mean(axis=1).argmin())
@@ -112,22 +113,22 @@ def ranked(key, tasks, of_folds, candidates):
 
 def in_folds(values):
     """Return [fold, ..., point of the fold] of [..., point]; the points' order is random, so any folds will do."""
-    return np.stack([np.asarray(values)[..., k :: SETTINGS["folds"]] for k in range(SETTINGS["folds"])])
+    return np.stack([np.asarray(values)[..., k :: FITS["folds"]] for k in range(FITS["folds"])])
 
 
-def scales_of_folds(key, tasks, seen, scales):
+def scales_of_folds(key, tasks, seen, scales, sizes="fold_sizes"):
     """Fit every task without each of its folds under fixed scales: [chain, draw, fold, task, point]."""
     folds, (num_tasks, size) = len(seen), tasks.y_train.shape
     x, y = (np.concatenate(folds * [a]) for a in (tasks.x_train, tasks.y_train))
     observed = densities.observe(x, y, scales, weight=np.repeat(seen, num_tasks, axis=0))
-    fit = redraws.fit_flat(key, observed, num_chains=SETTINGS["fold_chains"], **SETTINGS["fold_sizes"])
+    fit = redraws.fit_flat(key, observed, num_chains=FITS["fold_chains"], **FITS[sizes])
     p = np.asarray(redraws.flat_probabilities(fit.draws, x))
     return p.reshape(*p.shape[:2], folds, num_tasks, size)
 
 
 def fit_scales(key, tasks, scales):
     """Fit every task alone under fixed scales, [layer] or [task, layer]."""
-    sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
+    sizes = {name: FITS[name] for name in ("num_warmup", "num_samples")}
     observed = densities.observe(tasks.x_train, tasks.y_train, scales)
     return redraws.kept(redraws.fit_flat(key, observed, **sizes))
 
@@ -136,7 +137,7 @@ def learnt_of_folds(arm, key, tasks, seen, candidate):
     """Fit the tasks without each of their folds under a learnt prior: [chain, draw, fold, task, point]."""
     x, y = (np.stack(len(seen) * [a]) for a in (tasks.x_train, tasks.y_train))
     weight = np.broadcast_to(seen[:, None], y.shape)
-    sizes = SETTINGS["fold_sizes"] | {"num_chains": SETTINGS["fold_chains"]}
+    sizes = FITS["fold_sizes"] | {"num_chains": FITS["fold_chains"]}
     fit = sample(key, as_posteriors(arm, (x, y, weight)), *candidate, **sizes)
     p = np.asarray(predicted(fit.draws, as_posteriors(arm, x), candidate[1]))  # [posterior, chain, draw, task, point]
     return np.moveaxis(p, 0, 2).reshape(*p.shape[1:3], *y.shape)
@@ -145,7 +146,7 @@ def learnt_of_folds(arm, key, tasks, seen, candidate):
 def fit_learnt(key, tasks, arm, hyperprior, mean_scale):
     """Fit a learnt prior to all training points, leading axes [task, chain, draw] or, over tasks, [chain, draw]."""
     observed = as_posteriors(arm, (tasks.x_train[None], tasks.y_train[None], np.ones((1, *tasks.y_train.shape))))
-    sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
+    sizes = {name: FITS[name] for name in ("num_warmup", "num_samples")}
     fit = sample(key, observed, hyperprior, mean_scale, num_chains=redraws.NUM_CHAINS, **sizes)
     found = redraws.kept(fit)
     return found if arm in PER_TASK else take(found, 0)
@@ -166,7 +167,7 @@ def sample(key, points, hyperprior, mean_scale, num_chains, **sizes):
     shapes = hierarchical.shapes(redraws.NETWORK, x.shape[1], 2, **means)
     starts = mcmc.normal_starts(key_start, shapes, (len(x), num_chains))
     data = {"scale": np.float32(mean_scale)}
-    for one, power, lengths in ((key_tempered, SETTINGS["power"], TEMPERED), (key_chains, 1.0, sizes)):
+    for one, power, lengths in ((key_tempered, FITS["power"], TEMPERED), (key_chains, 1.0, sizes)):
         observed = densities.Observed(*map(np.asarray, (x, y, np.float32(power * weight))))
         fit = mcmc.sample(one, LOG_DENSITY[hyperprior], starts, tasks=observed, data=data, **lengths)
         starts = take(fit.draws, np.s_[:, :, -1])
@@ -210,8 +211,9 @@ def score(drawn, arm, redraw, num_tasks):
     if arm == FLAT:
         return {arm: scored_scales(drawn, tasks) | {"more": more}}
     if arm == CHOSEN:
-        of_task = [TRIPLES[i] for i in drawn["held_out"].argmin(axis=0)]
-        chosen = {SCALES[0]: TRIPLES[int(drawn["held_out"].mean(axis=1).argmin())], SCALES[1]: of_task}
+        chosen = {SCALES[0]: TRIPLES[int(drawn["chosen"])], SCALES[1]: [TRIPLES[i] for i in drawn["of_tasks"]]}
+        nll = drawn["of_finalists"].mean(axis=1).tolist()
+        more |= {"finalists": drawn["finalists"].tolist(), "finalists_nll": nll}
         return {name: scored_scales(drawn[name], tasks) | {"more": more | {"scales": chosen[name]}} for name in SCALES}
     best = np.atleast_1d(drawn["best"])
     draws = {"mean": {}, **drawn["draws"]}
