@@ -5,7 +5,7 @@ every few hundred draws; with the output layer shared, the hidden layer's group 
 Eight chains each start from N(0, 1) and a tempered stage, from which the first go on, wherever they are.
 """
 
-from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks
+from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks, plots
 from helpers.common import take
 
 import jax
@@ -29,6 +29,7 @@ SETTINGS = {
     "target_acceptance": 0.9,
 }
 THIN = 5  # every fifth draw is kept whole: neighbours are alike
+SHOWN, CORNERS = (0, 2, 8, 10, 12, 17), plots.grid(31)  # tasks whose surfaces are kept, and where
 NETWORK = networks.MLP()
 LOG_DENSITY, LOGITS = hierarchical.log_density(NETWORK), hierarchical.logits(NETWORK)
 OF_LABELS = densities.label_log_likelihood(NETWORK)
@@ -120,6 +121,7 @@ def score(drawn, num_started, **_):
         return jax.vmap(OF_LABELS)(hierarchical.task_weights(position, 18), observed).ravel()
 
     p_source, p_train, p_test = at(source.x_test, 1), at(tasks.x_train, 4), at(tasks.x_test, 6)
+    p_corners = at(np.broadcast_to(CORNERS, (18, *CORNERS.shape)), 12).mean(axis=(0, 1))[list(SHOWN)]
     log_likelihood = np.asarray(shared.of_draws(labels, take(draws, np.s_[:, ::2])))
     posterior = shared.run_of(drawn)
     predictions = p_source.reshape(*p_source.shape[:2], -1)[..., ::9]
@@ -134,6 +136,9 @@ def score(drawn, num_started, **_):
         "ess_log_sd": np.minimum(of_log_sd.ess_bulk, of_log_sd.ess_tail).tolist(),
         "sd_by_chain": {layer: np.exp(np.median(values, axis=1)).tolist() for layer, values in log_sd.items()},
         "log_sd": {layer: float(values.mean()) for layer, values in log_sd.items()},
+        "path_of_log_sd": {layer: np.round(values[:, ::60], 3).tolist() for layer, values in log_sd.items()},
+        "shown": list(SHOWN),
+        "p_corners": np.round(p_corners.astype(np.float64), 3).tolist(),
         "log_sd_error": {layer: float(diagnostics.standard_error(values)) for layer, values in log_sd.items()},
         "scores": scores,
         "nll": scores["NLL"],
