@@ -1,8 +1,9 @@
 """Which mode of the hierarchical posterior holds the mass: the evidence of three regions by tempered SMC.
 
 Particles are drawn from the prior confined to a region and follow the likelihood from power 0 to 1 without leaving it
-(Del Moral, Doucet and Jasra 2006; the next power keeps a set share of the effective sample size; moves are HMC). The
-evidence of a run is unbiased but for the tuning of its moves, so runs are averaged before the logarithm is taken. On
+(Del Moral, Doucet and Jasra 2006; the next power keeps a set share of the effective sample size; moves are HMC). With
+powers and moves fixed beforehand the evidence of a run would be unbiased; here they adapt. Runs are averaged before the
+logarithm is taken; where few of them carry the mean, it is more likely too low than too high, and so is its error. On
 its way a run passes all powers below 1, and gives the evidence at each.
 """
 
@@ -59,7 +60,7 @@ SMALL = {"hyperprior": "HalfNormal(1)", "region": 2, "redraw": 0, "num_tasks": 2
 
 
 def unit(hyperprior, region, redraw, num_tasks, num_runs):
-    """Return of each run its powers, the log evidence at each, and where the particles end, leading axis [run]."""
+    """Return of each run its powers, the log evidence at each, and the particles before the last weights, [run]."""
     observed = regions.observed(redraw, num_tasks)
     key = partial(shared.key, SETTINGS["seed"], redraw, num_tasks, hyperprior, region)
     found = [anneal(key(run), observed, hyperprior, region) for run in range(num_runs)]
@@ -121,9 +122,9 @@ def confined(key, prior, region, num_tasks, count):
 
 
 def score(drawn, hyperprior, region, redraw, num_tasks, **_):
-    """The log evidence of a region at the powers of the grid, its error, and the median standard deviations.
+    """The log evidence of a region at the powers of the grid, its error, and that of each run at power 1.
 
-    Of a run it is interpolated between its own powers, about a hundred. ValueError: a run does not reach power 1.
+    Of a run it is interpolated between its own powers. ValueError: a run does not reach power 1, or is not finite.
     """
     each = np.stack([on_grid(*one) for one in zip(drawn["powers"], drawn["log_evidence"], strict=True)])
     found, error = with_error(log_mean, each)
@@ -136,7 +137,6 @@ def score(drawn, hyperprior, region, redraw, num_tasks, **_):
         "log_evidence_error": error.tolist(),
         "by_run": each[:, -1].tolist(),
         "number_of_powers": np.isfinite(drawn["powers"]).sum(axis=1).tolist(),
-        "sd": {layer: float(np.exp(np.median(drawn["log_sd"][layer]))) for layer in regions.LAYERS},
     }
 
 
@@ -145,6 +145,8 @@ def on_grid(powers, log_evidence):
     reached = np.isfinite(powers)
     if not reached.any() or powers[reached][-1] < 1:
         raise ValueError(f"powers: given {powers[reached].tolist()}, expected to end with 1")
+    if not np.isfinite(log_evidence[reached]).all():
+        raise ValueError(f"log_evidence: given {log_evidence[reached].tolist()}, expected finite numbers")
     start = np.append(0.0, powers[reached].astype(np.float64))
     return np.interp(SETTINGS["grid"], start, np.append(0.0, log_evidence[reached].astype(np.float64)))
 
@@ -181,6 +183,6 @@ def row(of_regions):
         "log_share_error": np.hypot((1 - np.exp(log_share)) * error, of_others).tolist(),
     }
     names = "redraw", "num_tasks", "hyperprior"
-    kept = "log_evidence", "log_evidence_error", "by_run", "number_of_powers", "sd"
+    kept = "log_evidence", "log_evidence_error", "by_run", "number_of_powers"
     regionwise = {name: [one[name] for one in of_regions] for name in kept}
     return {name: of_regions[0][name] for name in names} | {"powers": SETTINGS["grid"]} | regionwise | shares

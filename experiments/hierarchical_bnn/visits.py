@@ -1,8 +1,9 @@
 """Which mode of the hierarchical posterior holds the mass, a third way: chains that start in every region.
 
 Four chains each start with the input, the hidden and the output layer's group standard deviation the largest, and none
-is left out. Where all twelve agree, the share of their draws in a region is its share of the mass. With the likelihood
-raised to a power below 1 they pass between regions more often than with the whole of it.
+is left out. Where all twelve agree and pass between regions, the share of their draws in a region is its share of the
+mass; where they leave a region and do not come back, they say which way and not how much. With the likelihood raised to
+a power below 1 they pass more often than with the whole of it.
 """
 
 from helpers import diagnostics, hierarchical, mcmc
