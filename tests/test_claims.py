@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 RESULTS = Path(__file__).parents[1] / "book/results"
+MASSES = "masses", "visits"
 
 
 def rows(name, key="name"):
@@ -199,6 +200,23 @@ def lower_end(values):
     values = np.asarray(values)
     half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     return values.mean() - half
+
+
+def test_hierarchical_masses():
+    weighed, visits = (json.loads((RESULTS / f"hierarchical_bnn/{name}.json").read_text())["rows"] for name in MASSES)
+    assert len(weighed) == 9 and len(visits) == 27
+    for row in weighed:
+        runs = [v for v in visits if (v["redraw"], v["num_tasks"]) == (row["redraw"], row["num_tasks"])]
+        runs = [v for v in runs if v["hyperprior"] == row["hyperprior"]]
+        if row["redraw"] == "sources":  # the lowest run of one region is far above the highest of the others
+            assert min(row["by_run"][2]) - max(max(row["by_run"][0]), max(row["by_run"][1])) > 20
+            (whole,) = (v for v in runs if v["power"] == 1)
+            assert len(whole["share_by_chain"]) == 12 and max(whole["draws_until_output_for_good"]) < 2000
+        for run in runs:  # where chains were seen in all regions, they weigh them alike
+            if run["check"]["mixed"] and min(run["share"]) > 0.01:
+                at = row["powers"].index(run["power"])
+                share, error = np.exp(row["log_share"])[:, at], np.array(row["log_share_error"])[:, at]
+                assert (np.abs(run["share"] - share) < 5 * np.hypot(share * error, run["share_error"])).all()
 
 
 @pytest.fixture
