@@ -1,12 +1,11 @@
 """What a posterior costs with `mcmc.sample`: seconds, compilation and warm-up included, to an effective size of 400.
 
 The hierarchical network on the sources' data, four chains with the likelihood at power 0.8, which go on with the whole
-of it; and the eighteen flat networks. A fresh density for every seed, so that every run compiles; a
-second run of the same density shows what is left without. Arguments: [seeds] [draws].
+of it; and the eighteen flat networks. A fresh density for every seed, so that every run compiles; a second run of the
+same density shows what is left without. Arguments: [seeds] [draws].
 """
 
 from helpers import data, densities, diagnostics, hierarchical, mcmc, networks, predict
-from helpers.common import take
 
 import resource
 import sys
@@ -16,22 +15,23 @@ from functools import partial
 import jax
 import numpy as np
 
+from experiments import shared
+
 NETWORK = networks.MLP()
 
 
 def hierarchical_run(seed, num_samples, tasks):
     """Return the seconds of a run from dispersed starts and of the same run again, and its diagnostics."""
-    key_start, key_tempered, key_chains = jax.random.split(jax.random.key(seed), 3)
-    starts = mcmc.normal_starts(key_start, hierarchical.shapes(NETWORK, 18, 2), (4,))
-    tempered, whole = (densities.observe(tasks.x_train, tasks.y_train, weight=power) for power in (0.8, 1.0))
+    key_start, key_chains = jax.random.split(jax.random.key(seed))
+    shapes, seen = hierarchical.shapes(NETWORK, 18, 2), densities.observe(tasks.x_train, tasks.y_train)
     logits, log_density = hierarchical.logits(NETWORK), hierarchical.log_density(NETWORK)
-    first = {"num_warmup": 600, "num_samples": 1, "max_tree_depth": 6, "data": tempered}
-    second = {"num_samples": num_samples, "max_tree_depth": 6, "data": whole}
+    first = {"power": 0.8, "num_started": 4, "num_warmup": 600, "num_samples": 1, "max_tree_depth": 6}
+    second = {"num_samples": num_samples, "max_tree_depth": 6, "data": seen}
     seconds = []
     for _ in range(2):
         begin = time.perf_counter()
-        ends = take(mcmc.sample(key_tempered, log_density, starts, **first).draws, np.s_[:, -1])
-        posterior = mcmc.sample(key_chains, log_density, ends, **second)
+        starts = shared.tempered_starts(key_start, log_density, shapes, seen, **first)
+        posterior = mcmc.sample(key_chains, log_density, starts, **second)
         seconds.append(time.perf_counter() - begin)
     p = jax.jit(partial(predict.probabilities, logits))(posterior.draws, tasks.x_test)
     found = diagnostics.summarize(p.reshape(4, num_samples, -1))

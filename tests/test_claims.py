@@ -3,6 +3,8 @@
 A page recomputes one row and compares; what it says of the other rows is held to here, chapter by chapter.
 """
 
+from helpers.common import read_result
+
 import json
 from pathlib import Path
 
@@ -11,7 +13,6 @@ import pytest
 from scipy import stats
 
 RESULTS = Path(__file__).parents[1] / "book/results"
-MASSES = "masses", "visits"
 
 
 def rows(name, key="name"):
@@ -203,7 +204,7 @@ def lower_end(values):
 
 
 def test_hierarchical_masses():
-    weighed, visits = (json.loads((RESULTS / f"hierarchical_bnn/{name}.json").read_text())["rows"] for name in MASSES)
+    weighed, visits = (read_result(f"hierarchical_bnn/{name}")["rows"] for name in ("masses", "visits"))
     assert len(weighed) == 9 and len(visits) == 27
     for row in weighed:
         runs = [v for v in visits if (v["redraw"], v["num_tasks"]) == (row["redraw"], row["num_tasks"])]
@@ -217,6 +218,9 @@ def test_hierarchical_masses():
                 at = row["powers"].index(run["power"])
                 share, error = np.exp(row["log_share"])[:, at], np.array(row["log_share_error"])[:, at]
                 assert (np.abs(run["share"] - share) < 5 * np.hypot(share * error, run["share_error"])).all()
+                assert np.abs(run["share"] - share).max() < 0.1
+    within = [v for v in visits if (v["redraw"], v["hyperprior"], v["power"]) == ("sources", "HalfNormal(1)", 0.8)]
+    assert [v["draws_until_output_for_good"] for v in within] == [[0] * 12]
 
 
 @pytest.fixture

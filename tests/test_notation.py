@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 from chapters import ROOT, pages
+from test_book_rules import directives, read
 
 NOTATION = ROOT / "book" / "notation.md"
 NAMED = r"\\(?:text|mathrm|operatorname)\*?\{[^}]*\}"  # words and names of functions
@@ -22,11 +23,12 @@ SYMBOL = (
 
 def formulas(text):
     """Return what stands between dollars and in math directives, code left out."""
-    text = re.sub(r"^```\{code-cell\}.*?^```$|^---$.*?^---$", "", text, flags=re.S | re.M)
-    text = re.sub(r"`[^`\n]+`", "", text)
-    apart = r"^\$\$\n(.*?)^\$\$|^```\{math\}\n:label: \S+\n(.*?)^```$"
-    displayed = ["".join(found) for found in re.findall(apart, text, flags=re.S | re.M)]
-    return displayed + re.findall(r"\$([^$\n]+)\$", re.sub(apart, "", text, flags=re.S | re.M))
+    prose = read(text).prose
+    named = [content for *_, content in directives(prose, "math")]
+    prose = re.sub(r"`[^`\n]+`", "", prose)
+    apart = r"^\$\$\n(.*?)^\$\$"
+    displayed = re.findall(apart, prose, flags=re.S | re.M)
+    return named + displayed + re.findall(r"\$([^$\n]+)\$", re.sub(apart, "", prose, flags=re.S | re.M))
 
 
 def symbols(formula):

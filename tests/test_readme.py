@@ -1,8 +1,8 @@
 """The numbers of the README are those of the stored results that the pages read, to the digits that it prints."""
 
 from helpers import data, metrics
+from helpers.common import read_result
 
-import json
 import re
 from pathlib import Path
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 
 def rows(name):
     """Rows of a stored result."""
-    return json.loads((ROOT / f"book/results/{name}.json").read_text())["rows"]
+    return read_result(name)["rows"]
 
 
 def printed():

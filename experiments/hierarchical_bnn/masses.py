@@ -127,13 +127,13 @@ def score(drawn, hyperprior, region, redraw, num_tasks, **_):
     Of a run it is interpolated between its own powers. ValueError: a run does not reach power 1, or is not finite.
     """
     each = np.stack([on_grid(*one) for one in zip(drawn["powers"], drawn["log_evidence"], strict=True)])
-    found, error = with_error(log_mean, each)
+    error = shared.jackknife(log_mean, each, num_stretches=len(each))  # a run at a time
     return {
         "hyperprior": hyperprior,
         "region": region,
         "redraw": redraw,
         "num_tasks": num_tasks,
-        "log_evidence": found.tolist(),
+        "log_evidence": log_mean(each).tolist(),
         "log_evidence_error": error.tolist(),
         "by_run": each[:, -1].tolist(),
         "number_of_powers": np.isfinite(drawn["powers"]).sum(axis=1).tolist(),
@@ -154,12 +154,6 @@ def on_grid(powers, log_evidence):
 def log_mean(values):
     """Logarithm of the mean of exponentials over runs, [run, ...]."""
     return logsumexp(values, axis=0) - np.log(len(values))
-
-
-def with_error(function, each):
-    """Return a function of runs and its jackknife error, each left out in turn."""
-    without = [function(np.delete(each, i, axis=0)) for i in range(len(each))]
-    return function(each), np.sqrt(len(each) - 1) * np.std(without, axis=0)
 
 
 def rows(scored):

@@ -25,11 +25,6 @@ def observed(redraw, num_tasks, power=1.0):
     return densities.observe(tasks.x_train, tasks.y_train, weight=power)
 
 
-def widest(log_sd):
-    """Return the region of each draw, [chain, draw], of log standard deviations by layer."""
-    return np.stack([log_sd[layer] for layer in LAYERS], axis=-1).argmax(axis=-1)
-
-
 def starts(key, num_tasks, widest, scale, sd):
     """Draw starts N(0, scale), one for each layer in ``widest``, which begins as the widest one: [chain]."""
     drawn = mcmc.normal_starts(key, hierarchical.shapes(NETWORK, num_tasks, 2), (len(widest),), scale)

@@ -62,20 +62,20 @@ def unit(hyperprior, power, redraw, num_tasks):
 
 def score(drawn, hyperprior, power, redraw, num_tasks):
     """Shares of the draws by region, and how well all chains agree."""
-    posterior, where = shared.run_of(drawn), regions.widest(drawn["log_sd"])
-    inside = where[..., None] == np.arange(3)  # [chain, draw, region]
+    posterior = shared.run_of(drawn)
     log_sd = np.stack([drawn["log_sd"][layer] for layer in regions.LAYERS], axis=-1)
+    inside = log_sd.argmax(axis=-1)[..., None] == np.arange(3)  # [chain, draw, region]
+    by_chain = inside.mean(axis=1)
     every = diagnostics.summarize(log_sd)
-    outside = where != 2
-    left = [int(np.flatnonzero(chain)[-1]) + 1 if chain.any() else 0 for chain in outside]
+    left = [int(np.flatnonzero(chain)[-1]) + 1 if chain.any() else 0 for chain in ~inside[..., 2]]
     return {
         "hyperprior": hyperprior,
         "power": power,
         "redraw": redraw,
         "num_tasks": num_tasks,
         "share": inside.mean(axis=(0, 1)).tolist(),
-        "share_error": shares_errors(inside.mean(axis=1)),
-        "share_by_chain": inside.mean(axis=1).tolist(),
+        "share_error": (by_chain.std(axis=0, ddof=1) / np.sqrt(len(by_chain))).tolist(),
+        "share_by_chain": by_chain.tolist(),
         "draws_until_output_for_good": left,
         "rhat_log_sd": every.rhat.tolist(),
         "ess_log_sd": np.minimum(every.ess_bulk, every.ess_tail).tolist(),
@@ -83,8 +83,3 @@ def score(drawn, hyperprior, power, redraw, num_tasks):
         "seconds": float(drawn["warmup"]["seconds"].sum()),
         "check": shared.diagnosed(posterior, log_sd),
     }
-
-
-def shares_errors(by_chain):
-    """Return the error of the mean over chains, [chain, region]."""
-    return (by_chain.std(axis=0, ddof=1) / np.sqrt(len(by_chain))).tolist()
