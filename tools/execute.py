@@ -39,6 +39,7 @@ SECONDS = {
     "what-the-gain-is-made-of": 65,
     "are-the-samplers-right": 57,
     "sgmcmc": 56,
+    "first-hour": 45,
     "regression": 42,
     "data": 28,
     "index": 21,
