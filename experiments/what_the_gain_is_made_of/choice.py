@@ -24,9 +24,10 @@ from experiments.what_the_gain_is_made_of import redraws
 FITS = {
     "seed": 3010,
     "folds": 5,
-    "input_scales": [0.25, 0.5, 1.0, 2.0],
-    "hidden_scales": [0.5, 1.0, 2.0],
-    "output_scales": [1.0, 3.0, 6.0, 12.0, 24.0, 48.0, 96.0],
+    # The part of the grid of ``flat_bnn/prior_scale`` in which good triples lie, with a margin on each side.
+    "input_scales": [0.125, 0.25, 0.5, 1.0],
+    "hidden_scales": [0.5, 1.0, 2.0, 4.0],
+    "output_scales": [6.0, 12.0, 24.0, 48.0, 96.0],
     "mean_scales": [0.5, 1.0, 2.0],
     # Thousands of fits rank priors, shorter than those that are compared; the best triples are ranked again by longer.
     "fold_sizes": {"num_warmup": 100, "num_samples": 60, "max_tree_depth": 8},
