@@ -35,10 +35,10 @@ _rotated_moons = jax.jit(data.rotated_moons, static_argnums=range(1, 5))
 optimum = jax.jit(lambda tasks: data.bayes_optimum(tasks, tasks.x_test))
 
 
-def fit_flat(key, observed, **sizes):
-    """Fit each task alone, four chains from N(0, 1)."""
+def fit_flat(key, observed, num_chains=NUM_CHAINS, **sizes):
+    """Fit each task alone, by chains from N(0, 1)."""
     key_start, key_chains = jax.random.split(key)
-    starts = mcmc.normal_starts(key_start, networks.parameter_shapes(NETWORK, 2), (len(observed.y), NUM_CHAINS))
+    starts = mcmc.normal_starts(key_start, networks.parameter_shapes(NETWORK, 2), (len(observed.y), num_chains))
     return mcmc.sample(key_chains, FLAT, starts, tasks=observed, **sizes)
 
 
