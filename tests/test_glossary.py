@@ -34,6 +34,7 @@ def visible(text):
     text = re.sub(r"\A---\n.*?^---\n", blank, text, flags=re.S | re.M)
     text = re.sub(FENCE % "(?:code-cell|math)", blank, text, flags=re.S | re.M)
     text = re.sub(r"^\$\$.*?^\$\$", blank, text, flags=re.S | re.M)
+    text = re.sub(r"^```(?:python|console)$.*?^```$", blank, text, flags=re.S | re.M)
     text = re.sub(r"^(?:`{3,}|:{3,}|:[\w-]+:|#).*$", blank, text, flags=re.M)
     return re.sub(r"\[[^\]\n]*\]\([^)]*\)|(?:\{[a-z:]+\})?`[^`]+`|\$[^$\n]*\$", blank, text)
 
