@@ -31,6 +31,13 @@ def fifty_labels() -> dict[str, tuple[float, float]]:
     return {name: (one["accuracy %"], one["NLL"]) for name, one in scores.items()}
 
 
+def tie() -> tuple[float, float]:
+    """NLL of flat networks with chosen scales less the hierarchical network's: mean over tasks, half of its interval."""
+    chosen = min(read_result("flat_bnn/prior_scale")["rows"], key=lambda row: row["held_out_nll"])
+    shared = read_result("hierarchical_bnn/long_runs")["rows"][0]
+    return metrics.interval(np.subtract(chosen["test_nll_by_task"], shared["task_nll"]))
+
+
 def five_labels() -> dict[str, tuple[float, float]]:
     """Accuracy in % and NLL of a new task with five labels, means of the redraws, by prior."""
     names = {

@@ -3,6 +3,7 @@
 A page recomputes one row and compares; what it says of the other rows is held to here, chapter by chapter.
 """
 
+from helpers import metrics
 from helpers.common import read_result
 
 import json
@@ -11,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
+
+from experiments import headlines
 
 RESULTS = Path(__file__).parents[1] / "book/results"
 
@@ -536,3 +539,16 @@ def test_sgmcmc_growth():
     langevin = [of["SGLD"] for of in time.values()]
     assert max(langevin) < 5 * min(langevin)
     assert time[1_000_000]["whole gradient"] > 100 * time[1000]["whole gradient"]
+
+
+def test_three_chosen_scales_do_as_well_as_sharing_on_the_sources_data():
+    mean, half = headlines.tie()
+    assert abs(mean) < half < 0.02
+    grid = sorted(rows("flat_bnn/prior_scale").values(), key=lambda row: row["held_out_nll"])
+    assert grid[0]["mixed"]
+    # The best input scale is the grid's least: the next triples are as good, within the interval over tasks.
+    mean, half = metrics.interval(np.subtract(grid[1]["held_out_nll_by_task"], grid[0]["held_out_nll_by_task"]))
+    assert mean < half
+    outputs, hidden = ({row["scales"][i] for row in grid} for i in (2, 1))
+    assert min(outputs) < grid[0]["scales"][2] < max(outputs)
+    assert min(hidden) < grid[0]["scales"][1] < max(hidden)
