@@ -32,7 +32,7 @@ def fifty_labels() -> dict[str, tuple[float, float]]:
 
 
 def tie() -> tuple[float, float]:
-    """NLL of flat networks with chosen scales less the hierarchical network's: mean over tasks, half of its interval."""
+    """NLL of flat networks with chosen scales less the hierarchical network's, over tasks, and half of its interval."""
     chosen = min(read_result("flat_bnn/prior_scale")["rows"], key=lambda row: row["held_out_nll"])
     shared = read_result("hierarchical_bnn/long_runs")["rows"][0]
     return metrics.interval(np.subtract(chosen["test_nll_by_task"], shared["task_nll"]))
