@@ -65,11 +65,11 @@ def inputs(notebook, root=ROOT):
     """Hash what a chapter's outputs depend on: its code, the results it names, helpers, the lock, Python, flags."""
     code = [(cell.source, cell.metadata) for cell in notebook.cells if cell.cell_type == "code"]
     words = set(re.findall(r"\w+", " ".join(source for source, _ in code)))
-    named = [path for path in sorted(root.glob("book/results/**/*.json")) if path.stem in words]
-    scripts = sorted(root.glob("experiments/**/*.py"))
-    if "engine" in words:  # the page that says of which code each result is
-        named = sorted(root.glob("book/results/**/*.json"))
-    files = [*named, *(path for path in scripts if path.stem in words or "engine" in words)]
+    every = "engine" in words  # the page that says of which code each result is
+    scripts = [path for path in sorted(root.glob("experiments/**/*.py")) if path.stem in words or every]
+    words |= {word for path in scripts for word in re.findall(r"\w+", path.read_text())}  # they name results, too
+    named = [path for path in sorted(root.glob("book/results/**/*.json")) if path.stem in words or every]
+    files = [*named, *scripts]
     files += [path for path in sorted(root.glob("helpers/*")) if path.is_file()]
     callers = os.environ.get("XLA_FLAGS", "").replace(helpers.FLAGS, "").split()  # ours are in a file of helpers
     about = [sys.version_info[:2], callers, json.dumps(code)]
