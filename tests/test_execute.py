@@ -46,6 +46,19 @@ def test_an_input_that_changed_counts(project, name):
     assert execute.inputs(READS, project) != before
 
 
+def test_a_result_that_a_script_reads_counts(project):
+    (project / "experiments").mkdir(exist_ok=True)
+    (project / "experiments/headlines.py").write_text('rows = read_result("other")\n')
+    uses = notebook("from experiments import headlines")
+    found = set()
+    for content in ("one", "two"):
+        (project / "book/results/other.json").write_text(content)
+        found.add((execute.inputs(uses, project), execute.inputs(READS, project)))
+    of_uses, of_others = zip(*found, strict=True)
+    assert len(set(of_uses)) == 2
+    assert len(set(of_others)) == 1
+
+
 def test_code_tags_flags_and_moved_files_count(project, monkeypatch):
     found = {execute.inputs(READS, project), execute.inputs(notebook("x = 2", 'result("table")'), project)}
     tagged = notebook("x = 1", 'result("table")')
