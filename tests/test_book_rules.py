@@ -65,6 +65,17 @@ def cells_are_short(page):
         yield f"the median cell has {median} lines, more than 6"
 
 
+def can_be_finished(page):
+    """No more than 5000 words that a reader sees: prose and the cells that show, nothing that is folded."""
+    text = re.sub(r"\A---\n.*?^---\n", "", page.prose, flags=re.S | re.M)
+    text = re.sub(r"^```\{solution-start\}.*?^```\{solution-end\}", "", text, flags=re.S | re.M)
+    text = re.sub(r"^```\{[^\n]*\n:class: dropdown\n.*?^```$", "", text, flags=re.S | re.M)
+    text = re.sub(r"^(?:`{3,}|:{3,}|:[\w-]+:|\([\w-]+\)=).*$", "", text, flags=re.M)
+    words = sum(len(re.findall(r"\S*\w\S*", part)) for part in (text, *page.shown))
+    if words > 5000:
+        yield f"{words} visible words, more than 5000"
+
+
 def figures_are_glued(page):
     """A cell that draws glues its figure, so that caption and alt text can change without executing it."""
     for source in page.cells:
@@ -227,6 +238,7 @@ GOOD = [
 ]
 BAD = {
     cells_are_short: [cell("\n".join(["x = 1"] * 31)), cell("\n".join(["x = 1"] * 7))],
+    can_be_finished: ["word " * 5001, cell("x = 1\n" * 30) + "word " * 4960],
     figures_are_glued: [cell("fig, ax = plt.subplots()"), cell('fig, ax = plt.subplots()\nglue("a", fig)')],
     figures_speak: [
         figure(cited="below"),
