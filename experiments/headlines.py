@@ -4,6 +4,12 @@ from helpers import data, metrics
 from helpers.common import read_result
 
 import numpy as np
+from jaxtyping import ArrayLike
+
+
+def chosen() -> dict:
+    """Return the stored row of the flat network whose scales the one rule chooses: least NLL of points held out."""
+    return min(read_result("flat_bnn/prior_scale")["rows"], key=lambda row: row["held_out_nll"])
 
 
 def fifty_labels() -> dict[str, tuple[float, float]]:
@@ -11,31 +17,30 @@ def fifty_labels() -> dict[str, tuple[float, float]]:
     tasks = data.fresh_moons()
     optimum = metrics.scores(data.bayes_optimum(tasks, tasks.x_test), tasks.y_test)
     baselines = {row["name"]: row["scores"] for row in read_result("flat_bnn/baselines")["rows"]}
-    grid = read_result("flat_bnn/prior_scale")["rows"]
-    chosen = min(grid, key=lambda row: row["held_out_nll"])
-    (plain,) = (row for row in grid if row["scales"] == [1.0, 1.0, 1.0])
-    flat = {
-        name: {"accuracy %": 100 * row["test_accuracy"], "NLL": row["test_nll"]}
-        for name, row in (("chosen", chosen), ("plain", plain))
-    }
+    shared = read_result("hierarchical_bnn/long_runs")["rows"][0]
+    (plain,) = (row for row in read_result("flat_bnn/prior_scale")["rows"] if row["scales"] == [1.0, 1.0, 1.0])
+    of_chosen, of_plain = (
+        {"accuracy %": 100 * row["test_accuracy"], "NLL": row["test_nll"]} for row in (chosen(), plain)
+    )
     scores = {
         "exact answer (Bayes optimum)": optimum,
-        "hierarchical network, prior learnt from all tasks": read_result("hierarchical_bnn/long_runs")["rows"][0][
-            "scores"
-        ],
-        "flat network, a scale per layer chosen on training data": flat["chosen"],
-        "flat network, N(0, 1) on every weight": flat["plain"],
+        "hierarchical network, prior learnt from all tasks": shared["scores"],
+        "flat network, a scale per layer chosen on training data": of_chosen,
+        "flat network, N(0, 1) on every weight": of_plain,
         "hierarchical logistic regression": baselines["hierarchical logistic"],
         "one network for all tasks": baselines["one network for all tasks"],
     }
     return {name: (one["accuracy %"], one["NLL"]) for name, one in scores.items()}
 
 
-def tie() -> tuple[float, float]:
-    """NLL of flat networks with chosen scales less the hierarchical network's, over tasks, and half of its interval."""
-    chosen = min(read_result("flat_bnn/prior_scale")["rows"], key=lambda row: row["held_out_nll"])
-    shared = read_result("hierarchical_bnn/long_runs")["rows"][0]
-    return metrics.interval(np.subtract(chosen["test_nll_by_task"], shared["task_nll"]))
+def tie() -> np.ndarray:
+    """NLL of flat networks with chosen scales less the hierarchical network's, [task]."""
+    return np.subtract(chosen()["test_nll_by_task"], read_result("hierarchical_bnn/long_runs")["rows"][0]["task_nll"])
+
+
+def text(differences: ArrayLike, form: str = "{:.3f} ± {:.3f}") -> str:
+    """Return the mean of paired differences and half of its 95 % interval, as pages show it: without a negative 0."""
+    return form.format(*np.round(metrics.interval(differences), 3) + 0.0)
 
 
 def five_labels() -> dict[str, tuple[float, float]]:
