@@ -66,14 +66,17 @@ def cells_are_short(page):
 
 
 def can_be_finished(page):
-    """No more than 5000 words that a reader sees: prose and the cells that show, nothing that is folded."""
-    text = re.sub(r"\A---\n.*?^---\n", "", page.prose, flags=re.S | re.M)
-    text = re.sub(r"^```\{solution-start\}.*?^```\{solution-end\}", "", text, flags=re.S | re.M)
-    text = re.sub(r"^```\{[^\n]*\n:class: dropdown\n.*?^```$", "", text, flags=re.S | re.M)
-    text = re.sub(r"^(?:`{3,}|:{3,}|:[\w-]+:|\([\w-]+\)=).*$", "", text, flags=re.M)
-    words = sum(len(re.findall(r"\S*\w\S*", part)) for part in (text, *page.shown))
-    if words > 5000:
-        yield f"{words} visible words, more than 5000"
+    """No more than 3000 words of prose, 5000 with the cells that show, and 45 of those; nothing folded is counted."""
+    unfolded = re.sub(r"\A---\n.*?^---\n", "", page.text, flags=re.S | re.M)
+    unfolded = re.sub(r"^```\{solution-start\}.*?^```\{solution-end\}", "", unfolded, flags=re.S | re.M)
+    unfolded = read(re.sub(r"^```\{[^\n]*\n:class: dropdown\n.*?^```$", "", unfolded, flags=re.S | re.M))
+    text = re.sub(r"^(?:`{3,}|:{3,}|:[\w-]+:|\([\w-]+\)=).*$", "", unfolded.prose, flags=re.M)
+    prose, *code = (len(re.findall(r"\S*\w\S*", part)) for part in (text, *unfolded.shown))
+    for count, most, what in ((prose, 3000, "words of prose"), (prose + sum(code), 5000, "visible words")):
+        if count > most:
+            yield f"{count} {what}, more than {most}"
+    if len(code) > 45:
+        yield f"{len(code)} cells that show, more than 45"
 
 
 def figures_are_glued(page):
@@ -238,7 +241,7 @@ GOOD = [
 ]
 BAD = {
     cells_are_short: [cell("\n".join(["x = 1"] * 31)), cell("\n".join(["x = 1"] * 7))],
-    can_be_finished: ["word " * 5001, cell("x = 1\n" * 30) + "word " * 4960],
+    can_be_finished: ["word " * 3001, cell("x = 1\n" * 1200) + "word " * 2900, cell("x = 1\n") * 46],
     figures_are_glued: [cell("fig, ax = plt.subplots()"), cell('fig, ax = plt.subplots()\nglue("a", fig)')],
     figures_speak: [
         figure(cited="below"),

@@ -33,11 +33,12 @@ CACHE = ROOT / "_build/.jupyter_cache"
 # Where no run is on record: seconds of each chapter on two cores, to begin with the longest.
 SECONDS = {
     "informative-priors": 85,
-    "flat-bnn": 85,
     "hierarchical-bnn": 75,
     "what-the-gain-is-made-of": 65,
     "are-the-samplers-right": 57,
-    "sgmcmc": 56,
+    "flat-bnn": 55,
+    "choosing-the-prior": 55,
+    "sgmcmc": 50,
     "first-hour": 50,
     "svi": 42,
     "regression": 42,
@@ -45,11 +46,13 @@ SECONDS = {
     "wide-limit": 40,
     "data": 28,
     "index": 25,
+    "minibatch-limits": 20,
     "originals": 18,
     "modes": 8,
     "when-pooling-pays": 7,
     "digits": 7,
     "which-method": 7,
+    "new-tasks": 6,
     "status": 1,
 }
 MEMORY = 2.5e9  # bytes a chapter is given room for; the largest takes 2.1e9
