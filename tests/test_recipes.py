@@ -5,10 +5,9 @@ import re
 import jax
 import numpy as np
 import pytest
-from chapters import ROOT
 
-PAGE = (ROOT / "book/which-method.md").read_text()
-RECIPES = dict(zip("ACDG", re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.S | re.M), strict=True))
+from experiments.which_method.recipes import RECIPES
+
 GROUPS, ROWS = 3, 10
 
 
@@ -37,11 +36,12 @@ def test_mixed_model(table):
 
 
 def test_chosen_scales(table, capsys):
-    table |= {"x": table["x"][0], "y": table["y"][0]}
+    table |= {name: table[name][0] for name in ("x", "y", "x_new")}
     exec(shortened(RECIPES["C"]), table)
-    nll = re.findall(r"\): (?:Array\()?([\d.]+)", capsys.readouterr().out)
-    assert len(nll) == 3
-    assert all(float(value) < 5 for value in nll)
+    assert len(table["found"]) == 3
+    assert all(0 < value < 5 for value in table["found"].values())
+    assert table["p"].shape == (4, 20, ROWS)
+    assert "R-hat" in capsys.readouterr().out
 
 
 def test_hierarchical_and_new_group(table):

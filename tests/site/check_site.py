@@ -129,7 +129,7 @@ QUERIES = {
     "which method": "which-method",
     "mixed model": "which-method",
     "new group": "which-method",
-    "prior scale": "flat-bnn",
+    "prior scale": "choosing-the-prior",
     "overconfidence": "overconfidence",
     "R-hat": "glossary",
     "effective sample size": "glossary",
