@@ -38,6 +38,14 @@ def tie() -> np.ndarray:
     return np.subtract(chosen()["test_nll_by_task"], read_result("hierarchical_bnn/long_runs")["rows"][0]["task_nll"])
 
 
+def left_for_sharing() -> np.ndarray:
+    """The same difference on redrawn data sets, those where both have mixed, [redraw]."""
+    rows = {row["name"]: row for row in read_result("what_the_gain_is_made_of/arms")["rows"]}
+    arms = [rows[name] for name in ("chosen over tasks", "shared, N+(0, 1)")]
+    mixed = np.all([[one["mixed"] for one in row["check"]] for row in arms], axis=0)
+    return np.subtract(*(row["nll"] for row in arms))[mixed]
+
+
 def text(differences: ArrayLike, form: str = "{:.3f} ± {:.3f}") -> str:
     """Return the mean of paired differences and half of its 95 % interval, as pages show it: without a negative 0."""
     return form.format(*np.round(metrics.interval(differences), 3) + 0.0)

@@ -271,6 +271,17 @@ def test_gain_the_grid_ends_at_its_best_triple():
     assert more["triples"][best] == [0.5, 1.0, 24.0]
 
 
+def test_gain_of_three_chosen_scales_and_what_is_left_for_sharing():
+    arms = rows("what_the_gain_is_made_of/arms")
+    over_tasks = np.array(arms["chosen over tasks"]["nll"])
+    for worse, by in (("N(0, 1)", 0.06), ("chosen per task", 0.01)):
+        mean, half = metrics.interval(np.array(arms[worse]["nll"]) - over_tasks)
+        assert mean - half > by
+    mean, half = metrics.interval(headlines.left_for_sharing())
+    assert abs(mean) < 0.005 < mean + half < 0.02  # neither a gain nor none
+    assert mean - half < 0
+
+
 def test_gain_rivals(nll):
     rivals = rows("what_the_gain_is_made_of/rivals")
     assert lower_end(nll[FULL] - rivals["latent angle"]["nll"]) > THRESHOLD
