@@ -145,6 +145,27 @@ def header_names_the_kernel(page):
         yield "no header with jupytext's format and the kernel python3"
 
 
+def nothing_needed_is_removed(page):
+    """No cell that a reader can see uses a name that only removed cells define."""
+    removed, elsewhere = set(), set()
+    for cell in jupytext.reads(page.text, fmt="md:myst").cells:
+        if cell.cell_type != "code":
+            continue
+        nodes = list(ast.walk(ast.parse(cell.source)))
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        stored |= {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+        stored |= {(alias.asname or alias.name).split(".")[0] for alias in nodes if isinstance(alias, ast.alias)}
+        if "remove-cell" in cell.metadata.get("tags", []):
+            removed |= stored - elsewhere
+            continue
+        own = stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
+        if "remove-input" not in cell.metadata.get("tags", []):
+            yield from (f"{node.id}, of a removed cell" for node in names if node.id in removed - own)
+        elsewhere |= stored
+        removed -= stored
+
+
 def one_seed(page):
     """One literal seed a page, from which every key is split; what repeats a stored result reads its seed there."""
     seeds = re.findall(r"random\.(?:key|PRNGKey)\(\d", page.code)
@@ -260,6 +281,7 @@ BAD = {
     every_cell_runs: [cell("x", ":tags: [skip-execution]\n\n"), cell("x", ":tags: [raises-exception]\n\n")],
     helpers_come_first: [cell("import blackjax\nfrom helpers import data"), cell("from blackjax.base import State")],
     header_names_the_kernel: [cell("x = 1").removeprefix(HEADER)],
+    nothing_needed_is_removed: [cell("x = 1", ":tags: [remove-cell]\n\n") + "\n```{code-cell} ipython3\nx\n```\n"],
     one_seed: [cell("a = jax.random.key(1)\nb = jax.random.key(2)"), cell("a = jax.random.PRNGKey(1)")],
     assertions_compare: [cell("assert verdict.passed.all()"), cell("assert check.rhat_predictions <= 1.02")],
     exercises_are_solved: [exercise(label=""), exercise(solution="other"), exercise(fold="")],

@@ -1,5 +1,6 @@
 """What a reader meets on every page of the built website, offline. Run by `make check-site`."""
 
+import re
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
@@ -145,6 +146,11 @@ def test_search_finds_the_right_page_first(open_page, query):
     link = page.locator("#search-results li a").first
     assert link.get_attribute("href").split("?")[0].split("#")[0] == f"book/{QUERIES[query]}.html"
     assert page.faults == []
+
+
+def test_which_method_prints_on_one_sheet(open_page):
+    page = open_page("book/which-method.html")
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) == 1
 
 
 @pytest.mark.parametrize("path", PAGES)
