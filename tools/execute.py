@@ -45,6 +45,7 @@ SECONDS = {
     "overconfidence": 40,
     "wide-limit": 40,
     "data": 28,
+    "rotation": 28,
     "index": 25,
     "minibatch-limits": 20,
     "originals": 18,
