@@ -1,4 +1,7 @@
-"""What the code to copy of the page ``which-method`` takes as it stands, on the sources' data: seconds of one core."""
+"""What the code to copy of the page ``which-method`` takes as it stands, on the sources' data: seconds of one core.
+
+Of D also whether its chains agree, and the NLL of the sources' own test points.
+"""
 
 from helpers import data, diagnostics, metrics
 from helpers.common import take
@@ -41,6 +44,7 @@ def unit(situations):
         if name == "D":
             p, y = np.asarray(space["p"]), np.asarray(tasks.y_test)
             found = {
+                "rhat_log_sd": diagnostics.summarize(space["fit"].draws["log_sd"]).rhat.max(),
                 "nll": metrics.negative_log_likelihood(p.mean(axis=(0, 1)), y),
                 "nll_error": diagnostics.nll_error(p, y),
             }
