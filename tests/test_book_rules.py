@@ -18,12 +18,12 @@ FENCE = r"^(?P<fence>`{3,}|:{3,})\{%s\}(?P<argument>[^\n]*)\n(?P<body>.*?)^(?P=f
 
 
 class Page(NamedTuple):
-    """A page's text, the text outside its cells, their sources and tags, and the cells that are seen unfolded."""
+    """A page's text, the text outside its cells, their sources, tags by cell, and the cells that are seen unfolded."""
 
     text: str
     prose: str
     cells: list[str]
-    tags: list[str]
+    tags: list[set[str]]
     shown: list[str]
 
     @property
@@ -36,12 +36,13 @@ def read(text):
     """Parse a page as Jupytext does."""
     cells = [cell for cell in jupytext.reads(text, fmt="md:myst").cells if cell.cell_type == "code"]
     prose = re.sub(FENCE % "code-cell", lambda match: "\n" * match[0].count("\n"), text, flags=re.S | re.M)
+    tags = [{*cell.metadata.get("tags", [])} for cell in cells]
     return Page(
         text,
         prose,
         [cell.source for cell in cells],
-        [tag for cell in cells for tag in cell.metadata.get("tags", [])],
-        [cell.source for cell in cells if not {"hide-input", "remove-cell"} & {*cell.metadata.get("tags", [])}],
+        tags,
+        [cell.source for cell, of in zip(cells, tags, strict=True) if not {"hide-input", "remove-cell"} & of],
     )
 
 
@@ -126,7 +127,7 @@ def pictures_speak(page):
 
 def every_cell_runs(page):
     """No cell is skipped, and none is allowed to fail."""
-    yield from sorted({"skip-execution", "raises-exception"} & set(page.tags))
+    yield from sorted({"skip-execution", "raises-exception"} & set().union(*page.tags))
 
 
 def helpers_come_first(page):
@@ -148,19 +149,17 @@ def header_names_the_kernel(page):
 def nothing_needed_is_removed(page):
     """No cell that a reader can see uses a name that only removed cells define."""
     removed, elsewhere = set(), set()
-    for cell in jupytext.reads(page.text, fmt="md:myst").cells:
-        if cell.cell_type != "code":
-            continue
-        nodes = list(ast.walk(ast.parse(cell.source)))
+    for source, tags in zip(page.cells, page.tags, strict=True):
+        nodes = list(ast.walk(ast.parse(source)))
         names = [node for node in nodes if isinstance(node, ast.Name)]
         stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
         stored |= {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
         stored |= {(alias.asname or alias.name).split(".")[0] for alias in nodes if isinstance(alias, ast.alias)}
-        if "remove-cell" in cell.metadata.get("tags", []):
+        if "remove-cell" in tags:
             removed |= stored - elsewhere
             continue
         own = stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
-        if "remove-input" not in cell.metadata.get("tags", []):
+        if "remove-input" not in tags:
             yield from (f"{node.id}, of a removed cell" for node in names if node.id in removed - own)
         elsewhere |= stored
         removed -= stored
