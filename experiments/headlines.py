@@ -38,10 +38,10 @@ def tie() -> np.ndarray:
     return np.subtract(chosen()["test_nll_by_task"], read_result("hierarchical_bnn/long_runs")["rows"][0]["task_nll"])
 
 
-def left_for_sharing() -> np.ndarray:
-    """The same difference on redrawn data sets, those where both have mixed, [redraw]."""
+def less(one: str = "chosen over tasks", other: str = "shared, N+(0, 1)") -> np.ndarray:
+    """NLL of one arm less another's on redrawn data sets, those where both have mixed, [redraw]."""
     rows = {row["name"]: row for row in read_result("what_the_gain_is_made_of/arms")["rows"]}
-    arms = [rows[name] for name in ("chosen over tasks", "shared, N+(0, 1)")]
+    arms = [rows[name] for name in (one, other)]
     mixed = np.all([[one["mixed"] for one in row["check"]] for row in arms], axis=0)
     return np.subtract(*(row["nll"] for row in arms))[mixed]
 

@@ -277,7 +277,7 @@ def test_gain_of_three_chosen_scales_and_what_is_left_for_sharing():
     for worse, by in (("N(0, 1)", 0.06), ("chosen per task", 0.01)):
         mean, half = metrics.interval(np.array(arms[worse]["nll"]) - over_tasks)
         assert mean - half > by
-    mean, half = metrics.interval(headlines.left_for_sharing())
+    mean, half = metrics.interval(headlines.less())
     assert abs(mean) < 0.005 < mean + half < 0.02  # neither a gain nor none
     assert mean - half < 0
 

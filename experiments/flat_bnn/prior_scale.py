@@ -9,7 +9,6 @@ Then, only to see afterwards whether the choice was good, four chains a task on 
 from helpers import data, densities, diagnostics, mcmc, metrics, networks
 
 import itertools
-from functools import partial
 
 import jax
 import numpy as np
@@ -23,6 +22,7 @@ SETTINGS = {
     "num_warmup": 300,
     "num_samples": 400,
 }
+OF_FOLDS = {"num_chains": 2, "num_warmup": 200, "num_samples": 240, "max_tree_depth": 8}
 SCALES = [0.125, 0.25, 0.5, 1.0, 2.0], [0.5, 1.0, 2.0, 4.0], [1.0, 3.0, 6.0, 12.0, 24.0, 48.0, 96.0]  # of each layer
 NETWORK = networks.MLP()
 LOG_DENSITY, OF_LABELS = densities.flat_log_density(NETWORK), densities.label_log_likelihood(NETWORK)
@@ -40,8 +40,7 @@ def unit(scales):
     """Sample all tasks under one prior, without each fold and with all. All priors start from the same numbers."""
     tasks = data.source_moons()
     key_folds = shared.key(SETTINGS["seed"], "folds", *scales)
-    of_folds = partial(choice.scales_of_folds, sizes="finer_sizes")
-    held_out = choice.ranked(key_folds, tasks, of_folds, [scales])[0]
+    held_out = choice.ranked(key_folds, tasks, [scales], **OF_FOLDS)[0]
     shapes = networks.parameter_shapes(NETWORK, 2)
     starts = mcmc.normal_starts(shared.key(SETTINGS["seed"], "starts"), shapes, (18, SETTINGS["num_chains"]))
     observed = densities.observe(tasks.x_train, tasks.y_train, scales)

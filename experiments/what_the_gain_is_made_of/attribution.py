@@ -14,7 +14,7 @@ import numpy as np
 from tensorflow_probability.substrates.jax import distributions as tfd
 
 from experiments import shared
-from experiments.what_the_gain_is_made_of import redraws
+from experiments.what_the_gain_is_made_of import choice, redraws
 
 SETTINGS = {
     "seed": redraws.SEED,
@@ -24,7 +24,7 @@ SETTINGS = {
     "num_samples": 800,
     "input_scales": [0.25, 0.5],
     "output_scales": [1.0, 3.0, 6.0, 12.0, 24.0],
-    "folds": 5,
+    "folds": choice.FOLDS,
     # Ninety networks for each triple: fits that rank scales may be shorter than those that are compared.
     "fold_sizes": {"num_warmup": 100, "num_samples": 50, "max_tree_depth": 8},
     "threshold_nll": 0.005,  # fixed before any result was seen: a smaller difference is called none
@@ -82,28 +82,17 @@ def unit(arm, redraw, num_tasks, **sizes):
 
 def cross_validated(tasks, redraw):
     """Fit every task without each of its folds, under every triple: p [triple, chain, draw, fold, task, point]."""
-    points = np.arange(tasks.y_train.shape[1])
-    seen = [np.tile(1.0 - np.isin(points, fold), (len(tasks.y_train), 1)) for fold in in_folds(points)]
-    x, y = (np.concatenate(SETTINGS["folds"] * [a]) for a in (tasks.x_train, tasks.y_train))
     found = []
     for i, scales in enumerate(TRIPLES):
-        observed = densities.observe(x, y, scales, weight=np.concatenate(seen))
-        fit = redraws.fit_flat(shared.key(SETTINGS["seed"], "folds", redraw, i), observed, **SETTINGS["fold_sizes"])
-        p = np.asarray(redraws.flat_probabilities(fit.draws, x))
-        p = p.reshape(*p.shape[:2], SETTINGS["folds"], -1, points.size)
-        p = np.stack([p[:, :, k][..., fold] for k, fold in enumerate(in_folds(points))], axis=2)
+        key = shared.key(SETTINGS["seed"], "folds", redraw, i)
+        fit, p = choice.fit_folds(key, tasks, scales, **SETTINGS["fold_sizes"])
         found.append({"p": p, **shared.kept_of(fit)})
     return jax.tree.map(lambda *leaves: np.stack(leaves), *found)
 
 
-def in_folds(values):
-    """Return [fold, ..., point of the fold] of [..., point]; the points' order is random, so any folds will do."""
-    return np.stack([np.asarray(values)[..., k :: SETTINGS["folds"]] for k in range(SETTINGS["folds"])])
-
-
 def best_triple(p, tasks):
     """Return the scales under which held-out points have the least NLL."""
-    of_triples = [redraws.score_of(one.mean(axis=(0, 1)), in_folds(tasks.y_train))["nll"] for one in p]
+    of_triples = [choice.nll_by_task(one.mean(axis=(0, 1)), tasks).mean() for one in p]
     return TRIPLES[int(np.argmin(of_triples))]
 
 
@@ -136,7 +125,7 @@ def score(drawn, arm, redraw, num_tasks, **_):
 
 def of_folds(folds, tasks):
     """Return the chosen triple, and the NLL of points held out under each, with the check of those fits."""
-    y = in_folds(tasks.y_train)
+    y = choice.in_folds(tasks.y_train)
     scores = [redraws.scored(p, y) for p in folds["p"]]
     some = np.moveaxis(folds["p"][..., 0], (3, 4), (1, 2))  # a point of each fold and task: [triple, fold, task, ...]
     some = some.reshape(len(some), -1, *some.shape[3:], 1)
