@@ -307,6 +307,14 @@ def test_gain_with_few_and_many_tasks(pool, num_tasks, over, sign):
     assert lower_end(sign * np.subtract(*arms)) > THRESHOLD
 
 
+def test_gain_over_the_standard_normal_prior_at_every_setting_but_five_labels(pool):
+    settings = {key[:2] for key in pool if key[2] == "hierarchical" and (*key[:2], "N(0, 1)") in pool}
+    for where in settings - {("num_train", 5), ("alien", 1)}:
+        assert lower_end(np.subtract(*(pool[*where, arm]["nll"] for arm in ("N(0, 1)", "hierarchical")))) > 0, where
+    few = np.subtract(*(pool["num_train", 5, arm]["nll"] for arm in ("N(0, 1)", "hierarchical")))
+    assert lower_end(few) < 0
+
+
 def test_gain_of_small_tasks_among_large_ones():
     settings = json.loads((RESULTS / "what_the_gain_is_made_of/pooling.json").read_text())["settings"]
     small = np.repeat(settings["sizes"], 4) == 15
@@ -464,6 +472,12 @@ def test_svi_guides_are_far_from_nuts(ladder, name):
     off = np.subtract(guide["nll"]["inside"], nuts["nll"]["inside"])
     assert off.mean() > 3 * off.std(ddof=1) / np.sqrt(len(off))
     assert np.mean(guide["distance_inside"]) > 10 * np.mean(half["distance_inside"])
+
+
+def test_svi_outside_nuts_is_worse_than_every_guide(ladder):
+    nuts = np.array(ladder["whole", "NUTS"]["nll"]["outside"])
+    for name in ("mean-field", "low-rank", "full-rank", "flow", "Laplace"):
+        assert (nuts > ladder["whole", name]["nll"]["outside"]).all()
 
 
 def test_svi_no_guide_passes_k_hat(ladder):
