@@ -42,8 +42,13 @@ def less(one: str = "chosen over tasks", other: str = "shared, N+(0, 1)") -> np.
     """NLL of one arm less another's on redrawn data sets, those where both have mixed, [redraw]."""
     rows = {row["name"]: row for row in read_result("what_the_gain_is_made_of/arms")["rows"]}
     arms = [rows[name] for name in (one, other)]
-    mixed = np.all([[one["mixed"] for one in row["check"]] for row in arms], axis=0)
+    mixed = np.all([[check["mixed"] for check in row["check"]] for row in arms], axis=0)
     return np.subtract(*(row["nll"] for row in arms))[mixed]
+
+
+def num_redraws() -> int:
+    """Return how many data sets were drawn anew."""
+    return read_result("what_the_gain_is_made_of/arms")["settings"]["num_redraws"]
 
 
 def text(differences: ArrayLike, form: str = "{:.3f} ± {:.3f}") -> str:
@@ -59,7 +64,9 @@ def five_labels() -> dict[str, tuple[float, float]]:
         "N(0, 1)": "flat network, N(0, 1) on every weight",
     }
     found = {}
-    rows = {row["name"]: row for row in read_result("informative_priors/transfer")["rows"] if row["tasks"] == "moons"}
+    # Of what both have, the latter: its draws are aligned to their own mean.
+    results = [f"informative_priors/{name}" for name in ("transfer", "aligned_to_mean")]
+    rows = {row["name"]: row for name in results for row in read_result(name)["rows"] if row["tasks"] == "moons"}
     for name, called in names.items():
         at = rows[name]["sizes"].index(5)
         scores = [[one[score][at] for score in ("accuracy", "nll")] for one in rows[name]["scores"]]

@@ -24,14 +24,15 @@ def offer_notebook(app, pagename, templatename, context, doctree):
     context["ipynb_source"] = f"{pagename}.ipynb"
 
 
-def mend_roles(app, pagename, templatename, context, doctree):
-    """Make the entries of a bibliography items of their list, which docutils gives another role."""
+def mend_markup(app, pagename, templatename, context, doctree):
+    """Make entries of a bibliography items of their list, and figures, which phones scroll, reachable by keyboard."""
     if "body" in context:
-        context["body"] = context["body"].replace(' role="doc-biblioentry"', ' role="listitem"')
+        body = context["body"].replace(' role="doc-biblioentry"', ' role="listitem"')
+        context["body"] = body.replace("<figure class", '<figure tabindex="0" class')
 
 
 def setup(app):
     """Register before the theme's header buttons (priority 501), which read ``ipynb_source``."""
     app.connect("html-page-context", offer_notebook, priority=500)
-    app.connect("html-page-context", mend_roles)
+    app.connect("html-page-context", mend_markup)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

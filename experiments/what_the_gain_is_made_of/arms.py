@@ -191,7 +191,7 @@ def score(drawn, arm, redraw, num_tasks, **_):
     if arm == BY_FOLDS:
         pair = PAIRS[int(drawn["best"])]
         run = drawn["fit"] | {"draws": widened(drawn["fit"]["draws"], pair[1])}
-        more = {"more": {"pair": list(pair), "held_out_nll": drawn["held_out"].mean(axis=1).tolist()}}
+        more = {"more": {"pair": list(pair), "held_out_nll_by_task": drawn["held_out"].tolist()}}
     elif arm in TOLD:
         draws = {"mean": {}, **drawn["draws"]}
         run = drawn | {"draws": bounded(draws) if arm.startswith("mixture") else draws}

@@ -36,6 +36,18 @@ def test_page_is_clean(open_page, path, screen):
     assert root.evaluate("root => root.scrollWidth - root.clientWidth") <= 0, wide
 
 
+def test_figures_keep_a_size_that_can_be_read_on_a_phone(open_page):
+    """Figures scroll in a box of their own, with their caption in view: labels of 7 points have 7 pixels at least."""
+    page = open_page("book/hierarchical-bnn.html", **PHONE)
+    figures = page.locator("figure[tabindex='0']")
+    assert figures.count() == page.locator("figure").count() > 5
+    for i in range(figures.count()):
+        figures.nth(i).evaluate("figure => figure.scrollLeft = 200")
+        assert figures.nth(i).locator("img").bounding_box()["width"] >= 540
+        caption = figures.nth(i).locator("figcaption").bounding_box()
+        assert caption["x"] >= 0 and caption["x"] + caption["width"] <= 390
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_mathematics_is_typeset(open_page, path):
     """Every formula of a page becomes MathJax's output, with no error in it."""
