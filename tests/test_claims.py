@@ -206,6 +206,11 @@ def lower_end(values):
     return values.mean() - half
 
 
+def test_hierarchical_masses_of_redraws():
+    for row in read_result("hierarchical_bnn/masses_of_redraws")["rows"]:
+        assert min(row["by_run"][2]) - max(max(row["by_run"][0]), max(row["by_run"][1])) > 5
+
+
 def test_hierarchical_masses():
     weighed, visits = (read_result(f"hierarchical_bnn/{name}")["rows"] for name in ("masses", "visits"))
     assert len(weighed) == 9 and len(visits) == 27
@@ -277,6 +282,9 @@ def test_gain_of_three_chosen_scales_and_what_is_left_for_sharing():
     for worse, by in (("N(0, 1)", 0.06), ("chosen per task", 0.01)):
         mean, half = metrics.interval(np.array(arms[worse]["nll"]) - over_tasks)
         assert mean - half > by
+    saved = np.subtract(arms["chosen per task"]["nll"], arms["mixture per task"]["nll"])
+    assert lower_end(saved) > 0  # an average over scales is better than a choice by fifty labels
+    assert lower_end(headlines.less("mixture per task", "chosen over tasks")) > 0
     mean, half = metrics.interval(headlines.less())
     assert abs(mean) < 0.005 < mean + half < 0.02  # neither a gain nor none
     assert mean - half < 0

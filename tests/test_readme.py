@@ -24,3 +24,9 @@ def test_readme_prints_what_is_stored(table, stored):
     for name, (accuracy, nll) in found.items():
         assert abs(accuracy - expected[name][0]) <= 0.0501, name
         assert abs(nll - expected[name][1]) <= 0.000501, name
+
+
+def test_readme_prints_the_differences_that_are_stored():
+    text = (ROOT / "README.md").read_text()
+    for differences in (headlines.tie(), headlines.less()):
+        assert headlines.text(differences) in text

@@ -44,8 +44,9 @@ SETTINGS = {
     "finalists": 4,
     "hyperpriors": [1.0, 5.0],  # scales of half normals
     "mean_scales": [1.0, 3.0],
-    "num_by_folds": 4,  # redraws on which the shared network's prior is chosen, twenty joint fits each
+    "num_by_folds": 1,  # redraws on which the prior of the shared network is chosen, twenty joint fits each
     "of_folds": {"num_warmup": 150, "num_samples": 150},  # of the shared network
+    "chains_of_folds": 2,
     # A chain that starts in a mode of little mass leaves it where the likelihood has this power: page `modes`.
     "tempered": {"power": 0.8, "num_started": 4, "num_warmup": 300, "num_samples": 300},
     "threshold_nll": 0.005,  # fixed before any result was seen: a smaller difference is called none
@@ -163,7 +164,8 @@ def search(key, tasks):
 def shared_of_folds(key, tasks, hyperprior, mean_scale):
     """Return the NLL of points left out of fits of all tasks together, [task]."""
     (num_tasks, num_points), p = tasks.y_train.shape, []
-    log_density, tempered = of_pair(hyperprior, mean_scale), SETTINGS["tempered"] | SETTINGS["of_folds"]
+    log_density = of_pair(hyperprior, mean_scale)
+    tempered = SETTINGS["tempered"] | SETTINGS["of_folds"] | {"num_started": SETTINGS["chains_of_folds"]}
     for k, (fold, seen) in enumerate(zip(choice.in_folds(np.arange(num_points)), choice.seen(num_points), strict=True)):
         observed = densities.observe(tasks.x_train, tasks.y_train, weight=np.tile(seen, (num_tasks, 1)))
         key_fold = jax.random.fold_in(key, k)
