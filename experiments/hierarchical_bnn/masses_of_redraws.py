@@ -26,18 +26,4 @@ def units():
 
 
 SMALL = {"hyperprior": "HalfNormal(5)", "region": 0, "redraw": 0, "num_tasks": 2, "num_runs": 2}
-
-
-def unit(**setting):
-    """Return what ``masses`` keeps of the runs."""
-    return masses.unit(**setting)
-
-
-def score(drawn, **setting):
-    """The log evidence of a region, as ``masses`` scores it."""
-    return masses.score(drawn, **setting)
-
-
-def rows(scored):
-    """A row a posterior, as those of ``masses``."""
-    return masses.rows(scored)
+unit, score, rows = masses.unit, masses.score, masses.rows
