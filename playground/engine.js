@@ -131,9 +131,9 @@ const Playground = (() => {
    * likely, m = trajectory / learnt step size; with metric 1, since a learnt diagonal gave no more effective draws.
    * @param {object} options chains; seed; capacity: draws kept of each chain; warmUp, renewal: transitions of each that
    *   tune its step size, at first and after a change; enough: draws of each that settle a target; maxSteps: largest m;
-   *   trajectory: mean length, in prior sds; acceptance: what its mean is tuned to
+   *   trajectory: mean length, in prior sds; acceptance: what its mean is tuned to; start: a place for all chains
    */
-  function sampler(first, options = {}) {
+  function sampler(first, { start = null, ...options } = {}) {
     const counts = { chains: 4, seed: 1, capacity: 250, warmUp: 300, renewal: 150, enough: 50, maxSteps: 64 };
     const sizes = { trajectory: 1, acceptance: 0.8 }, settings = { ...sizes, ...counts, ...options };
     for (const [name, value] of Object.entries(settings))
@@ -152,7 +152,7 @@ const Playground = (() => {
         [settled, length] = [null, settings.warmUp];
         chains = Array.from({ length: settings.chains }, (_, c) => {
           const [empty, gradient, trial, slope, momentum] = vectors(5, newTarget.size), logAverage = Math.log(0.1);
-          const random = generator(settings.seed, c + 1), position = empty.map(random.normal);
+          const random = generator(settings.seed, c + 1), position = empty.map((_, k) => start?.[k] ?? random.normal());
           return { random, position, gradient, trial, slope, momentum, logAverage };
         });
       }

@@ -1,0 +1,129 @@
+/** What the playground shows: its data sets, presets, and the link that holds all of it; no DOM. Needs engine.js. */
+const PlaygroundState = (() => {
+  "use strict";
+  const engine = typeof Playground === "undefined" ? require("./engine.js") : Playground;
+  const several = typeof Group === "undefined" ? require("./group.js") : Group;
+  const limits = { classes: [3, 3], groups: [3, 3], curve: [1.5, 1.6] }; // of both coordinates, on either side of 0
+  const widths = [1, 2, 5, 10];
+  const round = (value) => Math.round(value * 100) / 100;
+  const bend = (x) => x * Math.sin(5 * x); // the curve of the chapter on regression
+
+  /** Two half circles, each point with N(0, noise^2) in both coordinates, shifted to mean 0 and turned. */
+  function moons(count, noise, seed, angle = 0) {
+    const random = engine.generator(seed, 1);
+    return Array.from({ length: count }, (_, n) => {
+      const label = n % 2, turn = Math.PI * random.uniform(), sign = 1 - 2 * label;
+      const a = 1.1 * (sign * (Math.cos(turn) + noise * random.normal() - 0.5));
+      const b = 1.9 * (sign * (Math.sin(turn) + noise * random.normal() - 0.25));
+      const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+      return [round(a * cos - b * sin), round(a * sin + b * cos), label];
+    });
+  }
+
+  function spiral(count, noise, seed) {
+    const random = engine.generator(seed, 2);
+    return Array.from({ length: count }, (_, n) => {
+      const label = n % 2, turn = 0.6 + 4.4 * Math.sqrt(random.uniform()), angle = turn + Math.PI * label;
+      const [a, b] = [Math.cos(angle), Math.sin(angle)];
+      return [round(0.5 * turn * a + 0.5 * noise * random.normal()), round(0.5 * turn * b + 0.5 * noise * random.normal()), label];
+    });
+  }
+
+  function curve(count, noise, seed) {
+    const random = engine.generator(seed, 3);
+    return Array.from({ length: count }, () => 2 * random.uniform() - 1).map((x) => [round(x), round(bend(x) + noise * random.normal())]);
+  }
+
+  /** Six tasks of ten labels: moons, each turned by a little. */
+  const six = (count, noise, seed) =>
+    [-25, 10, -5, 20, -15, 15].flatMap((degrees, task) =>
+      moons(10, noise, seed + task, (degrees * Math.PI) / 180).map((point) => [...point, task]),
+    );
+
+  const twelve = [[-1.7, 0.1, 0], [-1.2, 1.1, 0], [-0.5, 1.6, 0], [0.3, 1.2, 0], [0.8, 0.4, 0], [0.2, -0.3, 0]];
+  twelve.push([1.8, 0, 1], [1.3, -1.2, 1], [0.5, -1.7, 1], [-0.3, -1.2, 1], [-0.8, -0.5, 1], [-0.1, 0.4, 1]);
+
+  const sets = {
+    twelve: { text: "twelve points", kind: "classes", make: () => twelve },
+    moons: { text: "moons", kind: "classes", make: moons },
+    spiral: { text: "two spirals", kind: "classes", make: spiral },
+    curve: { text: "a curve", kind: "curve", make: curve },
+    six: { text: "six tasks of ten labels", kind: "groups", make: six },
+  };
+  for (const [t, points] of (typeof BookTasks === "undefined" ? require("./tasks.js") : BookTasks).entries())
+    sets[`task${t + 1}`] = { text: `task ${t + 1} of the book`, kind: "classes", make: () => points };
+
+  /** Values of a state that no preset names. sds: of the weights by layer; group: of the tasks' weights, 0: learnt. */
+  const usual = { set: "twelve", count: 50, spread: 0.3, seed: 1, gap: false, width: 5, sds: [1, 1, 1], step: 1 };
+  Object.assign(usual, { noise: 0, group: 0.3, without: false, far: false, controls: ["output", "input"] });
+
+  const presets = {
+    start: {},
+    "flip-12": { controls: ["output", "input"] },
+    "flip-50": { set: "task1", controls: ["output", "input"] },
+    "output-scale": { set: "task1", controls: ["output", "input"] },
+    gap: { set: "moons", sds: [1, 1, 4], controls: ["count", "gap"] },
+    step: { set: "task1", controls: ["step", "output"] },
+    "far-start": { set: "curve", count: 25, width: 10, spread: 0.1, controls: ["far", "step"] },
+    group: { set: "six", controls: ["group", "without"] },
+    "group-without": { set: "six", without: true, controls: ["group"] },
+    curve: { set: "curve", count: 40, spread: 0.1, width: 10, controls: ["both", "noise"] },
+    "curve-gap": { set: "curve", count: 40, spread: 0.1, width: 10, gap: true, controls: ["gap", "count"] },
+  };
+
+  const stills = ["output-scale", "group-without", "curve", "curve-gap"]; // presets that small ones on pages show
+
+  /** A state of the usual values but some; its points are those of its data set unless given. */
+  function complete(part) {
+    const state = { ...usual, ...part, kind: sets[part.set ?? usual.set].kind };
+    if (!part.sds) state.sds = state.kind === "curve" ? [1, 1] : [1, 1, 1];
+    return { ...state, points: part.points ?? pointsOf(state) };
+  }
+
+  /** Points of the state's data set; those in the middle are left out where there is to be a gap. */
+  function pointsOf({ set, count, spread, seed, gap }) {
+    const all = sets[set].make(count, spread, seed), end = 0.2 * limits[sets[set].kind][0];
+    return all.filter(([x]) => !gap || Math.abs(x) > end);
+  }
+
+  /** The log posterior of a state. Networks on curves have biases, and one hidden layer, as in the chapter. */
+  function targetOf({ kind, points, width, sds, noise, group, without }) {
+    const of = (rows) => ({ x: rows.flatMap((p) => p.slice(0, kind === "curve" ? 1 : 2)), y: rows.map((p) => p.at(kind === "curve" ? 1 : 2)) });
+    if (kind === "curve")
+      return engine.target({ widths: [1, width, 1], scales: sds, biases: true, likelihood: "normal", noise: noise || null, ...of(points) });
+    if (kind === "classes") return engine.target({ widths: [2, width, width, 1], scales: sds, ...of(points) });
+    const tasks = Array.from({ length: 6 }, (_, t) => of(points.filter((p) => p[3] === t && !(without && t === 0))));
+    return several.target({ widths: [2, width, width, 1], sds: group ? [group, group, group] : null, tasks });
+  }
+
+  /** The whole state as the part of a link after #, and back; what is not understood is refused. */
+  function encode(state) {
+    const { points, sds, controls, kind, ...others } = state;
+    const changed = Object.entries(others).filter(([name, value]) => value !== usual[name]);
+    const lists = [["sds", sds.join(",")], ["controls", controls.join(",")], ["points", points.map((p) => p.join(",")).join(";")]];
+    return [...changed, ...lists].map(([name, value]) => `${name}=${value}`).join("&");
+  }
+
+  function decode(text) {
+    const part = {}, wrong = (what) => { throw new Error(`link: given ${what}, expected what the playground wrote`); };
+    for (const [name, value] of new URLSearchParams(text)) {
+      const numbers = (list) => list.split(",").map(Number);
+      if (name === "points") part.points = value ? value.split(";").map(numbers) : [];
+      else if (name === "sds") part.sds = numbers(value);
+      else if (name === "controls") part.controls = value ? value.split(",") : [];
+      else if (!(name in usual)) wrong(name);
+      else if (typeof usual[name] === "boolean") part[name] = value === "true";
+      else part[name] = typeof usual[name] === "number" ? Number(value) : value;
+    }
+    if (!(part.set === undefined || part.set in sets)) wrong(part.set);
+    const state = complete(part), columns = { classes: 3, groups: 4, curve: 2 }[state.kind];
+    const isPoint = (p) => p.length === columns && p.slice(0, 2).every((v) => Math.abs(v) <= 10);
+    if (!(state.points.length <= 400 && state.points.every(isPoint))) wrong("points");
+    if (!(widths.includes(state.width) && [state.count, state.spread, state.group, state.noise, state.step].every((v) => v >= 0 && v <= 1000)))
+      wrong("numbers");
+    return state;
+  }
+
+  return { limits, sets, presets, stills, complete, pointsOf, targetOf, encode, decode };
+})();
+if (typeof module !== "undefined") module.exports = PlaygroundState;
