@@ -119,7 +119,9 @@ def test_a_networks_density_is_jaxs(kind, width, biases, double):
         """The book's position at a standardised one."""
         entries = unravel(vector)
         layers = entries["params"]["params"]
-        scaled = {name: jax.tree.map(lambda leaf: s * leaf, layers[name]) for name, s in zip(layers, scales)}
+        scaled = {
+            name: jax.tree.map(lambda leaf: s * leaf, layers[name]) for name, s in zip(layers, scales, strict=True)
+        }
         known = {"log_noise": jnp.log(spec["noise"])} if is_normal and not learnt else {}
         return {**entries, **known, "params": {"params": scaled}}
 
@@ -198,3 +200,105 @@ def test_diagnostics_are_arvizs():
     chains.append(np.round(chains[0]))
     expected = [[arviz.rhat(c), arviz.rhat(c, method="split"), arviz.ess(c, method="mean")] for c in chains]
     np.testing.assert_allclose(ask("diagnose", [c.tolist() for c in chains]), expected, rtol=RELATIVE)
+
+
+# Posterior means
+
+SHARE = 8e-7  # four events on each of three data sets, which chance makes with this probability at most, are 1e-5
+LABELLED = [0, 6]  # of the book's source tasks
+OF_NETWORK = [[1, 1, 1], [0.5, 1, 6]]  # scales for each
+PLANE = np.array(list(product((-1.2, 0.3, 1.7), (-1.6, 0.1, 1.1))), np.float32)
+LINE = np.linspace(-1.5, 1.5, 9, dtype=np.float32)[:, None]
+
+
+@jax.jit
+def probabilities(params):
+    """Of the plane's points, under draws [draw]."""
+    return jax.lax.map(lambda one: jax.nn.sigmoid(networks.MLP().apply(one, PLANE)), params)
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    """Questions to Node about two of the book's tasks, and draws [task, chain, draw, point] by the book's sampler."""
+    tasks, network, shape = data.source_moons(), networks.MLP(), (len(LABELLED), 4)
+    x, y = np.asarray(tasks.x_train)[LABELLED], np.asarray(tasks.y_train)[LABELLED]
+    observed = densities.observe(x, y, OF_NETWORK)
+    starts = mcmc.normal_starts(jax.random.key(1), networks.parameter_shapes(network, 2), shape)
+    drawn = mcmc.sample(jax.random.key(2), densities.flat_log_density(network), starts, tasks=observed).draws
+    reference = probabilities(jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[3:]), drawn))
+    points_of = [sent(*task) for task in zip(*observed[:3], strict=True)]
+    specs = [{"widths": [2, 5, 5, 1], "scales": s, **of} for s, of in zip(OF_NETWORK, points_of, strict=True)]
+    return specs, PLANE, np.asarray(reference).reshape(*shape, -1, len(PLANE))
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """A question to Node about a curve and the model of the book's chapter on regression, and draws by its sampler."""
+    wave, network = waves.wave(jax.random.key(3), 12), networks.MLP((10,), use_bias=True)
+    observed = densities.observe(wave.x_train, wave.y_train, [1, 1], num_classes=None)
+    log_density = densities.regression_log_density(network, tfd.Normal(0.0, 1.0))
+    shapes = {"params": networks.parameter_shapes(network, 1), "log_noise": jax.ShapeDtypeStruct((), np.float32)}
+    starts = mcmc.normal_starts(jax.random.key(4), shapes, (4,))
+    drawn = mcmc.sample(jax.random.key(5), log_density, starts, data=observed).draws
+    means = jax.jit(lambda params: jax.lax.map(jax.vmap(lambda one: network.apply(one, LINE)), params))(drawn["params"])
+    spec = {"widths": [1, 10, 1], "scales": [1, 1], "biases": True, "likelihood": "normal", "noiseScale": 0.5}
+    reference = np.concatenate([means, np.exp(drawn["log_noise"])[..., None]], axis=-1)
+    return [spec | sent(*observed[:3])], LINE, reference[None]
+
+
+def verdict(case, index, changes=(), draws=1000):
+    """Judge the playground's draws by the means of the book's sampler, whose error is theirs to be off by."""
+    specs, grid, references = case
+    options = {"seed": 1, "draws": draws}
+    question = {"spec": specs[index], "grid": grid.ravel().tolist(), "changes": changes, "options": options}
+    found, reference = np.moveaxis(ask("draw", [question])[0], 0, -1), references[index]
+    exact = reference.mean(axis=(0, 1))
+    assert judge(reference, exact, SHARE).enough.all()
+    ess = summarize(reference).ess_alone
+    far = stats.t.isf(SHARE / 2 / exact.size, ess / 5) * standard_error(reference) / found.std(axis=(0, 1))
+    return judge(found, exact, SHARE, bias=far.max())
+
+
+def test_means_of_labels_are_those_of_the_books_sampler(labelled):
+    for index in range(len(LABELLED)):
+        assert verdict(labelled, index).passed.all()
+
+
+def test_means_of_measurements_are_those_of_the_books_sampler(measured):
+    assert verdict(measured, 0).passed.all()
+
+
+TWINS = {
+    "kinetic energy counted twice at the start": (
+        "labelled",
+        0,
+        [("energy += 0.5 * (momentum", "energy += (momentum")],
+    ),
+    "scales forgotten": (
+        "labelled",
+        1,
+        [("return { inputs, units, start, scale,", "scale = 1; return { inputs, units, start, scale,")],
+    ),
+    "Jacobian of log noise forgotten": (
+        "measured",
+        0,
+        [(" + position[0];", ";"), ("gradient[0] = 1 - 2 /", "gradient[0] = -2 /")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_broken_twin_fails_the_same_verdict(name, request):
+    case, index, changes = TWINS[name]
+    found = verdict(request.getfixturevalue(case), index, changes, draws=3000)
+    assert found.enough.all() and not found.passed.all()
+
+
+# Node's own
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_nodes_own_tests_pass(name, node_tests):
+    done = node_tests[name].result()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "fail 0" in done.stdout
