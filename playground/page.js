@@ -123,7 +123,7 @@
       table = Diagnostics.predictionTable(grid);
       target = targetOf(state);
       const start = state.far ? new Float64Array(target.size).map((_, k) => 3 * Math.cos(k * k + 1)) : null;
-      sampler = Playground.sampler(target, { start, trajectory: state.kind === "groups" ? 1 : 1 });
+      sampler = Playground.sampler(target, { start, capacity: state.kind === "curve" ? 600 : 250 });
       if (state.far && state.step !== 1) sampler.imposeStepSize(0.1 * state.step);
       [dirty, wasSettled, average] = [null, false, null];
     }

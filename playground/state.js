@@ -64,11 +64,11 @@ const PlaygroundState = (() => {
     "output-scale": { set: "task1", controls: ["output", "input"] },
     gap: { set: "moons", sds: [1, 1, 4], controls: ["count", "gap"] },
     step: { set: "task1", controls: ["step", "output"] },
-    "far-start": { set: "curve", count: 25, width: 10, spread: 0.1, controls: ["far", "step"] },
+    "far-start": { set: "curve", count: 40, width: 10, spread: 0.1, controls: ["far", "step"] },
     group: { set: "six", controls: ["group", "without"] },
     "group-without": { set: "six", without: true, controls: ["group"] },
-    curve: { set: "curve", count: 40, spread: 0.1, width: 10, controls: ["both", "noise"] },
-    "curve-gap": { set: "curve", count: 40, spread: 0.1, width: 10, gap: true, controls: ["gap", "count"] },
+    curve: { set: "curve", count: 40, spread: 0.1, controls: ["both", "noise"] },
+    "curve-gap": { set: "curve", count: 40, spread: 0.1, gap: true, controls: ["gap", "count"] },
   };
 
   const stills = ["output-scale", "group-without", "curve", "curve-gap"]; // presets that small ones on pages show
