@@ -96,6 +96,9 @@ def mend_markup(app, pagename, templatename, context, doctree):
     """Make entries of a bibliography items of their list, and figures, which phones scroll, reachable by keyboard."""
     if "body" in context:
         body = context["body"].replace(' role="doc-biblioentry"', ' role="listitem"')
+        # A signature of several lines is a list of definitions without terms.
+        lines = r"<dl>\n((?:<dd><em class=\"sig-param.*?</dd>\n)+)</dl>"
+        body = re.sub(lines, lambda m: re.sub(r"<(/?)dd>", lambda d: "</div>" if d[1] else "<div>", m[1]), body)
         context["body"] = body.replace("<figure class", '<figure tabindex="0" class')
 
 
