@@ -1,13 +1,78 @@
 """Sphinx extension: what the theme and its companions leave to be mended in the written pages."""
 
+import ast
+import base64
+import hashlib
+import inspect
+import io
+import re
+import textwrap
+from html import escape
 from pathlib import Path
+from urllib.parse import urljoin, urlparse
 
 import nbformat
 from jupyter_cache import get_cache
 from myst_nb.sphinx_ import NbMetadataCollector
+from PIL import Image
+from sphinx.ext.autodoc import FunctionDocumenter
 
+# What a page may load and run: files of this site and nothing else, above all no script in the page itself. The theme
+# and MathJax set styles in the page, and Bootstrap's style sheet has small pictures in it.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "font-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'"
+)
 PLAYGROUND = Path(__file__).parents[1] / "playground"
 PARTS = ("engine", "diagnostics", "group", "tasks", "state", "paint", "page")
+INLINE = re.compile(r"(?:<script(?![^>]*\b(?:src|type)=)[^>]*>(?:.*?)</script>\s*)+", flags=re.S)
+
+LOST = """<h1>There is no such page</h1>
+<p>The address may be mistyped, or the page may have moved since it was linked.</p>
+<ul><li><a href="{home}.html">Start at the first page</a>,</li>
+<li><a href="{home}.html#what-is-here">see what is here</a>,</li>
+<li>or <a href="search.html">search the book</a>.</li></ul>"""
+
+
+def switch_on_links(app, config):
+    """Offer what needs the repository's address, when ``repository.url`` in _config.yml says it, and only then.
+
+    Jupyter Book refuses the buttons without an address. The site's own address is that of GitHub Pages, unless
+    ``html.baseurl`` says another.
+    """
+    options = config.html_theme_options
+    if not (url := options.get("repository_url", "").rstrip("/")):
+        return
+    options |= {"use_repository_button": True, "use_edit_page_button": True, "use_issues_button": True}
+    options["launch_buttons"] = {
+        "notebook_interface": "jupyterlab",
+        "binderhub_url": "https://mybinder.org",
+        "colab_url": "https://colab.research.google.com",
+    }
+    if not config.html_baseurl and urlparse(url).hostname == "github.com":
+        owner, name = urlparse(url).path.split("/")[1:3]
+        host = f"{owner.lower()}.github.io"
+        config.html_baseurl = f"https://{host}/" + (f"{name}/" if name.lower() != host else "")
+
+
+def describe(app, pagename, templatename, context, doctree):
+    """Tell what shows links as cards about the page, once the site has an address."""
+    if doctree is None or not (base := app.config.html_baseurl):
+        return
+    card = {
+        "type": "article",
+        "site_name": app.config.html_title,
+        "title": re.sub(r"<[^>]*>", "", context["title"]),
+        "url": urljoin(base, f"{pagename}.html"),
+        "image": urljoin(base, "_static/case.png"),
+    }
+    for name, value in card.items():
+        context["metatags"] += f'<meta property="og:{name}" content="{escape(value)}" />\n'
+
+
+def add_missing_page(app):
+    """Yield the page that servers send for an address that the site has not."""
+    yield "404", {"title": "No such page", "body": LOST.format(home=app.config.root_doc)}, "page.html"
 
 
 def offer_notebook(app, pagename, templatename, context, doctree):
@@ -19,11 +84,13 @@ def offer_notebook(app, pagename, templatename, context, doctree):
     if doctree is None or NbMetadataCollector.get_exec_data(app.env, pagename) is None:
         return
     config = app.env.mystnb_config
-    notebook = nbformat.read(Path(config.output_folder, f"{pagename}.ipynb"), as_version=4)
+    written = Path(config.output_folder, f"{pagename}.ipynb")  # the theme copies this one if Binder has a button
+    notebook = nbformat.read(written, as_version=4)
     _, executed = get_cache(config.execution_cache_path).merge_match_into_notebook(notebook)
     target = Path(app.outdir, "_sources", f"{pagename}.ipynb")
     target.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(executed, target)
+    for path in (written, target):
+        nbformat.write(executed, path)
     context["ipynb_source"] = f"{pagename}.ipynb"
 
 
@@ -31,6 +98,9 @@ def mend_markup(app, pagename, templatename, context, doctree):
     """Make entries of a bibliography items of their list, and figures, which phones scroll, reachable by keyboard."""
     if "body" in context:
         body = context["body"].replace(' role="doc-biblioentry"', ' role="listitem"')
+        # A signature of several lines is a list of definitions without terms.
+        lines = r"<dl>\n((?:<dd><em class=\"sig-param.*?</dd>\n)+)</dl>"
+        body = re.sub(lines, lambda m: re.sub(r"<(/?)dd>", lambda d: "</div>" if d[1] else "<div>", m[1]), body)
         context["body"] = body.replace("<figure class", '<figure tabindex="0" class')
 
 
@@ -50,10 +120,145 @@ def load_playground(app, pagename, templatename, context, doctree):
         app.add_css_file("playground.css")
 
 
+def link_helpers(app, pagename, templatename, context, doctree):
+    """Lead from what a page imports from helpers, where its code or its text in backticks names it, to its entry."""
+    if doctree is None or pagename == "book/api" or "body" not in context:
+        return
+    entries, names = app.env.get_domain("py").objects, {"helpers": "helpers"}
+    source = Path(app.env.doc2path(pagename)).read_text()
+    for module, imported in re.findall(r"^from (helpers[\w.]*) import ([\w, ]+)$", source, flags=re.M):
+        for name, _, alias in (one.strip().partition(" as ") for one in imported.split(",")):
+            names[alias or name] = f"{module}.{name}"
+
+    def link(match):
+        first, *rest = re.sub(r"<.*?>", "", match["name"]).split(".")
+        found = entries.get(".".join([names.get(first, ""), *rest]))
+        if not found or (found.objtype == "module") != (first == "helpers"):
+            return match[0]
+        address = f"{app.builder.get_relative_uri(pagename, found.docname)}#{found.node_id}"
+        return f'<a class="helper" href="{address}">{match["name"]}</a>'
+
+    dot, name = '<span class="o">.</span>', r'<span class="n">\w+</span>'
+    code = rf'(?<!{dot})(?P<name>{name}(?:{dot}{name})?)(?!<span class="o">=</span>)'
+    text = (
+        r'(?<=<code class="docutils literal notranslate">)<span class="pre">(?P<name>[\w.]+)(?:\(\))?</span>'
+        r"(?=</code>(?!</a>))"
+    )
+    context["body"] = re.sub(text, link, re.sub(code, link, context["body"]))
+
+
+def keep_policy(app, exception):
+    """Give every page the policy; move its scripts to files, run at the same place, and its handlers to site.js."""
+    if exception or app.builder.format != "html":
+        return
+    for path in Path(app.outdir).rglob("*.html"):
+        static = "../" * (len(path.relative_to(app.outdir).parts) - 1) + "_static"
+        if "_static" in path.parts:
+            continue
+
+        def move(match, static=static):
+            code = "\n".join(re.findall(r"<script[^>]*>(.*?)</script>", match[0], flags=re.S))
+            name = f"inline/{hashlib.sha256(code.encode()).hexdigest()[:16]}.js"
+            target = Path(app.outdir, "_static", name)
+            target.parent.mkdir(exist_ok=True)
+            target.write_text(code)
+            return f'<script src="{static}/{name}"></script>\n'
+
+        text = INLINE.sub(move, path.read_text())
+        # Half a megabyte of icons as paths; the theme's style sheet has all of them as a font, which pages load anyway.
+        text = re.sub(r'<script defer src="[^"]*/fontawesome.js[^"]*"></script>\n?', "", text)
+        text = re.sub(r' onclick="(?:window\.)?(\w+)\(\)"', r' data-click="\1"', text)
+        policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}" />'
+        text = re.sub(r"<head>|\A(?=<meta)", rf"\g<0>\n    {policy}", text, count=1)
+        if path.name == "404.html":  # it stands for pages at any depth, so its links begin at the site's root
+            root = urlparse(app.config.html_baseurl or "").path or "/"
+            text = re.sub(r'\b(href|src|action|data-content_root)="(?![a-z]+:|[#/])(?:\./)?', rf'\1="{root}', text)
+        path.write_text(text)
+
+
+def lighten_figures(app, exception):
+    """Store the pictures within figures as WebP, a seventh of the size, and lines to a hundredth of a point."""
+
+    def fewer(match):
+        picture = io.BytesIO()
+        with Image.open(io.BytesIO(base64.b64decode(match[1]))) as image:
+            image.save(picture, "WEBP", quality=95)  # off by 1.6 of 255 on average
+        return min(match[0], f'"data:image/webp;base64,{base64.b64encode(picture.getvalue()).decode()}"', key=len)
+
+    for path in Path(app.outdir, "_images").glob("*.svg"):
+        text = re.sub(r'"data:image/png;base64,([^"]*)"', fewer, path.read_text())
+        path.write_text(re.sub(r' (?:d|x|y)="[^"]*"', lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), text))
+
+
+def mark_up(app, what, name, obj, options, lines):
+    """Turn a docstring as the house writes it into markup: calls are indented, errors begin a line, * is a star."""
+
+    def part(text):
+        if text.startswith("    "):
+            language = "python" if re.search(r"^    [\w, ]+ = .*\(|^    [\w.]+\(", text) else "text"
+            return f".. code-block:: {language}\n\n{text}"
+        if text.startswith(("Args:\n", "Returns:\n")):  # for napoleon
+            return plain(text)
+        if re.match(r"\w+(Error|Warning): ", text):
+            text = re.sub(r"\s+", " ", re.sub(r"^(?=\w+(?:Error|Warning): )", "\0", text, flags=re.M))
+            return "\n".join(f":raises {plain(one.strip())}" for one in text.split("\0") if one.strip())
+        return plain(text)
+
+    def plain(text):
+        pieces = re.split(r"(``[^`]+``)", text)  # literals between the rest
+        pieces[::2] = [re.sub(r"([*|`]|_\b)", r"\\\1", re.sub(r"^(?=\w)", r"\\ ", piece)) for piece in pieces[::2]]
+        return "".join(pieces).removeprefix("\\ ")
+
+    parts = [part(text) for text in "\n".join(lines).strip("\n").split("\n\n")]
+    if what == "class":  # the comments beside its fields
+        fields = re.findall(r"^    (\w+): [^#\n]*#:? +(.*)$", inspect.getsource(obj), flags=re.M)
+        parts += ["\n".join(f"- ``{field}``: {plain(text)}" for field, text in fields)]
+    lines[:] = [*"\n\n".join(parts).split("\n"), ""]
+
+
+def sign(app, what, name, obj, options, signature, returned):
+    """Show a signature as its source has it, in which shapes are short, less what Flax adds to a module."""
+    if what not in ("class", "function"):
+        return None
+    node = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(obj)))).body[0]
+    if isinstance(node, ast.FunctionDef):
+        return f"({ast.unparse(node.args)})", node.returns and ast.unparse(node.returns)
+    fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
+    return f"({', '.join(ast.unparse(field) for field in fields)})".replace(" = ", "="), None
+
+
+def leave_out(app, what, name, obj, skip, options):
+    """Leave out of a class what its signature says already."""
+    return True if what == "class" else None
+
+
+class CompiledDocumenter(FunctionDocumenter):
+    """A function that JAX has compiled is documented as a function."""
+
+    objtype, directivetype, priority = "compiled", "function", FunctionDocumenter.priority + 1
+
+    @classmethod
+    def can_document_member(cls, member, membername, isattr, parent):
+        """Whether this is one."""
+        return hasattr(member, "lower") and hasattr(member, "__wrapped__")
+
+
 def setup(app):
     """Register before the theme's header buttons (priority 501), which read ``ipynb_source``."""
+    for extension in ("autodoc", "napoleon"):
+        app.setup_extension(f"sphinx.ext.{extension}")
+    app.add_autodocumenter(CompiledDocumenter)
+    app.connect("autodoc-process-docstring", mark_up, priority=400)  # before napoleon
+    app.connect("autodoc-process-signature", sign)
+    app.connect("autodoc-skip-member", leave_out)
+    app.connect("config-inited", switch_on_links)
+    app.connect("html-collect-pages", add_missing_page)
+    app.connect("html-page-context", describe)
     app.connect("builder-inited", join_playground)
     app.connect("html-page-context", load_playground)
     app.connect("html-page-context", offer_notebook, priority=500)
     app.connect("html-page-context", mend_markup)
+    app.connect("html-page-context", link_helpers)
+    app.connect("build-finished", keep_policy, priority=900)
+    app.connect("build-finished", lighten_figures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -14,10 +14,20 @@ BROWSER = "/usr/bin/chromium"
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """A file server that logs nothing."""
+    """A file server that logs nothing and sends 404.html for what is missing, as GitHub Pages does."""
 
     def log_message(self, *arguments):
         """Say nothing."""
+
+    def send_error(self, code, *arguments, **options):
+        """Send the page for what is missing."""
+        page = Path(self.directory, "404.html")
+        if code != 404 or not page.is_file():
+            return super().send_error(code, *arguments, **options)
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(page.read_bytes())
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,46 @@
+"""How much a reader downloads: no page weighs more than 1.5 MB, as a server that compresses sends it."""
+
+import gzip
+
+from chapters import ROOT, pages
+
+MOST = 1500  # kB of 1000 bytes
+PACKED = (".png", ".jpg", ".woff", ".woff2", ".gz")  # already compressed; sent as they are
+
+
+def weigh(page_at, path):
+    """Kilobytes of a page and of all that it loads, by what is loaded, with an empty cache."""
+    context, address = page_at
+    page = context.new_page()
+    answers = []
+    page.on("response", lambda answer: answers.append(answer))
+    page.goto(f"{address}/{path}")
+    page.wait_for_function("window.MathJax?.startup?.promise ?? true")
+    page.evaluate("document.querySelectorAll('img').forEach(image => (image.loading = 'eager'))")
+    page.wait_for_load_state("networkidle")
+    parts = {}
+    for answer in answers:
+        if answer.url.startswith(address) and answer.ok:
+            name = answer.url.removeprefix(f"{address}/").split("?")[0]
+            body = answer.body()
+            parts[name] = len(body if name.endswith(PACKED) else gzip.compress(body, 6)) / 1000
+    page.close()
+    return parts
+
+
+def test_pages_are_light(browser, address):
+    """The list is written to _build/page-weights.txt, heaviest first."""
+    names = [str(page.with_suffix(".html")) for page in pages()]
+    weights = {}
+    for path in [*names, "search.html", "genindex.html", "404.html"]:
+        context = browser.new_context(viewport={"width": 1400, "height": 900})
+        weights[path] = weigh((context, address), path)
+        context.close()
+    rows = [f"{'kB':>7}  page, and the heaviest that it loads"]
+    for path, parts in sorted(weights.items(), key=lambda item: -sum(item[1].values())):
+        heaviest = sorted(parts, key=parts.get)[:-4:-1]
+        of_it = ", ".join(f"{name.rsplit('/', 1)[-1]} {parts[name]:.0f}" for name in heaviest)
+        rows.append(f"{sum(parts.values()):7.0f}  {path}: {of_it}")
+    (ROOT / "_build/page-weights.txt").write_text("\n".join(rows) + "\n")
+    assert all(len(parts) > 10 for parts in weights.values())  # the style, scripts and pictures were seen
+    assert {path: sum(parts.values()) for path, parts in weights.items() if sum(parts.values()) > MOST} == {}
