@@ -54,7 +54,7 @@
   function mount(root) {
     const isSmall = root.dataset.size === "small", serial = ++instances, id = (name) => `playground-${serial}-${name}`;
     let initial, state, target, sampler, table, grid, average, chosen = 0, tap = "flip", paused = false, seen = false;
-    let dirty = null, allowed = 0, painted = 0, waiting = 0, wasSettled = false, settledMean = null, moved = null, spread = NaN;
+    let dirty = null, allowed = 0, next = 0, pictures = 0, waiting = 0, wasSettled = false, settledMean = null, moved = null, spread = NaN;
 
     // The parts of the page.
     const canvas = element("canvas", { "aria-hidden": "true" });
@@ -356,7 +356,7 @@
       const newest = draws.id.indexOf(Math.max(...draws.id)), one = table.of(draws.id[newest]);
       const ctx = Paint.context(canvas, ...extent());
       (state.kind === "curve" ? paintCurve : paintSurfaces)(ctx, one, kind);
-      if (!isSmall) {
+      if (!isSmall && (pictures++ % 4 === 0 || isDone())) {
         const side = state.kind === "classes";
         for (const part of side ? small : [])
           Paint.surface(Paint.context(part, 160, 160), average[part.dataset.map], SIZES.classes, part.dataset.map, 0.25, 0, 0, 160);
@@ -461,16 +461,17 @@
         const begun = performance.now();
         target = targetOf(state);
         sampler.retarget(target);
-        allowed = 3 * performance.now() - 2 * begun; // weighing old draws again takes a third of the time at most
+        allowed = 6 * performance.now() - 5 * begun; // weighing old draws again takes a sixth of the time at most
         [dirty, wasSettled] = [null, false];
       }
-      if (!isDone()) sampler.advance({ milliseconds: 8 });
-      const { draws, next } = sampler.shown();
-      let missing = table.update(draws, target, { milliseconds: 5 });
-      if (next !== draws) missing += table.update(next, target, { milliseconds: 3 });
-      if (calm.matches ? isDone() || sampler.state().draws >= SETTLED : now - painted > 70 || changed || missing === 0 && isDone()) {
+      if (!isDone()) sampler.advance({ milliseconds: dragged ? 2 : 7 }); // while dragged, all is soon out of date
+      const { draws, next: following } = sampler.shown();
+      let missing = table.update(draws, target, { milliseconds: 4 });
+      if (following !== draws) missing += table.update(following, target, { milliseconds: 2 });
+      if (calm.matches ? sampler.state().draws >= SETTLED : now >= next || (isDone() && !missing)) {
+        const begun = performance.now();
         paint();
-        painted = now;
+        next = Math.max(now + 60, 4 * performance.now() - 3 * begun); // pictures a quarter
       }
       if (!isDone() || missing || dirty) wake();
     }
