@@ -1,7 +1,7 @@
 /** The playground's page: every element of class "playground" becomes one. Needs the other scripts of its folder. */
 (() => {
   "use strict";
-  const { limits, sets, presets, complete, pointsOf, targetOf, encode, decode } = PlaygroundState;
+  const { limits, sets, presets, complete, pointsOf, farStart, targetOf, encode, decode } = PlaygroundState;
   const SETTLED = 150; // draws of each chain from which on a surface is called settled, if they agree
   const APART = 0.1, MIXED = 0.2; // ranges of the chains' mean probabilities: hatched; called chains that disagree
   const APART_OF_CURVES = 0.7; // the same in standard deviations of a measurement: hatched, and disagreement
@@ -122,7 +122,7 @@
       grid = Float64Array.from(Array.from({ length: panels() }, () => flat).flat());
       table = Diagnostics.predictionTable(grid);
       target = targetOf(state);
-      const start = state.far ? new Float64Array(target.size).map((_, k) => 3 * Math.cos(k * k + 1)) : null;
+      const start = state.far ? farStart(target.size) : null;
       sampler = Playground.sampler(target, { start, capacity: state.kind === "curve" ? 600 : 250 });
       if (state.far && state.step !== 1) sampler.imposeStepSize(0.1 * state.step);
       [dirty, wasSettled, average] = [null, false, null];

@@ -62,9 +62,9 @@ const PlaygroundState = (() => {
     "flip-12": { controls: ["output", "input"] },
     "flip-50": { set: "task1", controls: ["output", "input"] },
     "output-scale": { set: "task1", controls: ["output", "input"] },
-    gap: { set: "moons", sds: [1, 1, 4], controls: ["count", "gap"] },
+    gap: { set: "moons", sds: [1, 1, 8], controls: ["count", "gap"] },
     step: { set: "task1", controls: ["step", "output"] },
-    "far-start": { set: "curve", count: 40, width: 10, spread: 0.1, controls: ["far", "step"] },
+    "far-start": { set: "curve", count: 40, spread: 0.1, far: true, step: 0.05, controls: ["step", "far"] },
     group: { set: "six", controls: ["group", "without"] },
     "group-without": { set: "six", without: true, controls: ["group"] },
     curve: { set: "curve", count: 40, spread: 0.1, controls: ["both", "noise"] },
@@ -82,9 +82,12 @@ const PlaygroundState = (() => {
 
   /** Points of the state's data set; those in the middle are left out where there is to be a gap. */
   function pointsOf({ set, count, spread, seed, gap }) {
-    const all = sets[set].make(count, spread, seed), end = 0.2 * limits[sets[set].kind][0];
+    const all = sets[set].make(count, spread, seed), end = sets[set].kind === "curve" ? 0.3 : 0.9;
     return all.filter(([x]) => !gap || Math.abs(x) > end);
   }
+
+  /** A place far out in the prior, the same for all chains. */
+  const farStart = (size) => Float64Array.from({ length: size }, (_, k) => 3 * Math.cos(k * k + 1));
 
   /** The log posterior of a state. Networks on curves have biases, and one hidden layer, as in the chapter. */
   function targetOf({ kind, points, width, sds, noise, group, without }) {
@@ -111,19 +114,23 @@ const PlaygroundState = (() => {
       if (name === "points") part.points = value ? value.split(";").map(numbers) : [];
       else if (name === "sds") part.sds = numbers(value);
       else if (name === "controls") part.controls = value ? value.split(",") : [];
-      else if (!(name in usual)) wrong(name);
+      else if (!Object.hasOwn(usual, name)) wrong(name);
       else if (typeof usual[name] === "boolean") part[name] = value === "true";
       else part[name] = typeof usual[name] === "number" ? Number(value) : value;
     }
-    if (!(part.set === undefined || part.set in sets)) wrong(part.set);
+    if (!(part.set === undefined || Object.hasOwn(sets, part.set))) wrong(part.set);
     const state = complete(part), columns = { classes: 3, groups: 4, curve: 2 }[state.kind];
-    const isPoint = (p) => p.length === columns && p.slice(0, 2).every((v) => Math.abs(v) <= 10);
+    const isPoint = (point) => {
+      const [x, y, label = 0, task = 0] = point;
+      return point.length === columns && Math.max(Math.abs(x), Math.abs(y)) <= 10 && [0, 1].includes(label) && [0, 1, 2, 3, 4, 5].includes(task);
+    };
     if (!(state.points.length <= 400 && state.points.every(isPoint))) wrong("points");
-    if (!(widths.includes(state.width) && [state.count, state.spread, state.group, state.noise, state.step].every((v) => v >= 0 && v <= 1000)))
-      wrong("numbers");
+    const sizes = [state.count, state.spread, state.group, state.noise, state.step], layers = state.kind === "curve" ? 2 : 3;
+    if (!(widths.includes(state.width) && sizes.every((v) => v >= 0 && v <= 1000) && state.step)) wrong("numbers");
+    if (!(state.sds.length === layers && state.sds.every((v) => v > 0 && v <= 1000))) wrong("scales");
     return state;
   }
 
-  return { limits, sets, presets, stills, complete, pointsOf, targetOf, encode, decode };
+  return { limits, sets, presets, stills, complete, pointsOf, farStart, targetOf, encode, decode };
 })();
 if (typeof module !== "undefined") module.exports = PlaygroundState;

@@ -6,6 +6,7 @@ from helpers.diagnostics import arviz, standard_error, summarize
 from helpers.verify import judge
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import product
@@ -22,7 +23,7 @@ from tensorflow_probability.substrates.jax import distributions as tfd
 
 from experiments.regression import waves
 
-FOLDER = ROOT / "tests/playground"
+FOLDER, PLAYGROUND = ROOT / "tests/playground", ROOT / "playground"
 FILES = sorted(path.name for path in FOLDER.glob("*.test.js"))
 run_node = partial(node, return_completed_process=True, capture_output=True, encoding="utf-8")
 
@@ -301,3 +302,43 @@ def test_nodes_own_tests_pass(name, node_tests):
     done = node_tests[name].result()
     assert done.returncode == 0, done.stdout + done.stderr
     assert "fail 0" in done.stdout
+
+
+# What the page shows
+
+
+def test_tasks_are_the_books():
+    """The eighteen tasks that the playground offers are the book's training points, rounded to hundredths."""
+    done = run_node(["-p", f"JSON.stringify(require({json.dumps(str(PLAYGROUND / 'tasks.js'))}))"])
+    tasks, found = data.source_moons(), np.array(json.loads(done.stdout))
+    np.testing.assert_allclose(found[..., :2], tasks.x_train, atol=0.00501)
+    np.testing.assert_array_equal(found[..., 2], tasks.y_train)
+
+
+def numbers(picture):
+    """Coordinates and colours of a static picture whose number does not depend on the draws: cells, or bands."""
+    text = picture.read_text()
+    cells = re.findall(r"rgb\(([^)]*)\)", text)
+    bands = re.findall(r'd="M([^"]*?)z?" fill="(?:none" stroke="#0B3C5D|#DCE9F4|#8DB9DD)"', text)
+    return np.array([float(number) for part in cells or bands for number in re.findall(r"-?[\d.]+", part)])
+
+
+def test_static_pictures_are_what_the_playground_shows(tmp_path):
+    """Pictures for pages without scripts are those that the code draws: what other draws change is less than 8."""
+    stored = {path.name: numbers(path) for path in (ROOT / "assets/playground").glob("*.svg")}
+    run_node([str(PLAYGROUND / "still.js"), str(tmp_path)])
+    drawn = {path.name: numbers(path) for path in tmp_path.glob("*.svg")}
+    assert stored.keys() == drawn.keys() and len(drawn) == 4
+    for name in drawn:
+        assert drawn[name].shape == stored[name].shape and drawn[name].size > 300
+        assert np.abs(drawn[name] - stored[name]).mean() < 8
+    one, other = (drawn[name] for name in ("curve.svg", "curve-gap.svg"))
+    assert np.abs(one - other).mean() > 8  # another preset is another picture
+
+
+def test_lines_of_the_playground_can_be_read():
+    """The sampler and its networks are 250 lines at most, all of it 1200, none longer than 120 characters."""
+    lines = {path.name: path.read_text().splitlines() for path in PLAYGROUND.glob("*.js")}
+    assert len(lines["engine.js"]) <= 250
+    assert sum(map(len, lines.values())) <= 1200
+    assert [f"{name}: {line}" for name in lines.keys() - {"tasks.js"} for line in lines[name] if len(line) > 120] == []

@@ -1,0 +1,235 @@
+"""The playground in a browser: pointer, keys, links, tables, what it says, and when it stops."""
+
+import pytest
+from chapters import ROOT, pages
+from check_site import DESKTOP, PHONE, SITE
+
+PAGE = "book/playground.html"
+SMALL = [str(page.with_suffix(".html")) for page in pages() if 'data-size="small"' in (ROOT / page).read_text()]
+STATE = "document.querySelector('.playground').playground.state()"
+DRAWS = "Math.max(...document.querySelector('.playground').playground.sampler().shown().next.made)"
+
+
+def ready(page, selector=".playground"):
+    """Scroll to it, and wait until it is there."""
+    page.locator(selector).first.evaluate("root => root.scrollIntoView()")
+    page.wait_for_selector(f"{selector} .playground-status")
+    return page
+
+
+def settled(page):
+    """Wait until it says that it has settled."""
+    page.wait_for_selector(".playground[data-settled=true]", timeout=120_000)
+
+
+@pytest.fixture
+def playground(open_page):
+    """Return ``playground(hash)`` -> its page on a desktop, in sight."""
+    return lambda text="": ready(open_page(f"{PAGE}#{text}" if text else PAGE, **DESKTOP))
+
+
+def test_it_settles_and_says_so_once(playground):
+    """It counts draws until they agree, announces that once, then rests; a change begins anew."""
+    page = playground()
+    page.evaluate(
+        "() => { window.said = []; new MutationObserver(() => said.push(1))"
+        ".observe(document.querySelector('.playground-spoken'), {childList: true}) }"
+    )
+    settled(page)
+    page.wait_for_function(f"{DRAWS} >= 1000", timeout=120_000)
+    assert (
+        "agree" in page.locator(".playground-status").inner_text()
+        or "differ by" in page.locator(".playground-status").inner_text()
+    )
+    assert page.evaluate("said.length") == 1
+    page.wait_for_timeout(500)
+    resting = page.evaluate(DRAWS)
+    page.wait_for_timeout(500)
+    assert page.evaluate(DRAWS) == resting
+    page.locator(".playground-stage svg").focus()
+    page.keyboard.press("f")
+    page.wait_for_selector(".playground[data-settled=false]")
+    settled(page)
+    page.wait_for_function("said.length === 2")
+    assert "moved by" in page.locator(".playground-status").inner_text()
+    assert page.faults == []
+
+
+def test_points_by_keys(playground):
+    """One tab stop; keys choose, move, flip, delete and insert; the table mirrors it, and edits there are made here."""
+    page = playground()
+    assert page.locator(".playground-stage [tabindex]").count() == 1
+    page.locator(".playground summary", has_text="Points as a table").click()
+    page.locator(".playground-stage svg").focus()
+    before = page.evaluate(STATE)["points"]
+    for key in ("PageDown", "ArrowRight", "ArrowUp", "f"):
+        page.keyboard.press(key)
+    x, y, label = before[1]
+    assert page.evaluate(STATE)["points"][1] == pytest.approx([x + 0.1, y + 0.1, 1 - label])
+    chosen = page.locator(".playground-stage svg").get_attribute("aria-activedescendant")
+    assert page.locator(f"#{chosen}").get_attribute("aria-label").startswith(f"Point 2 of 12, class {1 - label}")
+    row = page.locator(".playground table tbody tr").nth(1)
+    assert row.locator("input").nth(0).input_value() == f"{x + 0.1:g}"
+    page.keyboard.press("Delete")
+    page.keyboard.press("Insert")
+    assert page.evaluate(STATE)["points"] == [before[0], *before[2:], [0, 0, 1]]
+    cell = page.locator(".playground table tbody tr").nth(2).locator("input").nth(1)
+    cell.fill("-2.5")
+    cell.press("Enter")
+    assert page.evaluate(STATE)["points"][2][1] == -2.5
+    page.locator(".playground table tbody tr").nth(0).get_by_role("button", name="Delete point 1").click()
+    assert len(page.evaluate(STATE)["points"]) == 11
+    assert page.faults == []
+
+
+def test_points_by_pointer(playground):
+    """A drag moves a point, a click flips it; where clicks add points, one is added where it was clicked."""
+    page = playground()
+    before = page.evaluate(STATE)["points"]
+
+    def middle(k):
+        box = page.locator(".playground-stage g").nth(k).bounding_box()
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    x, y = middle(0)
+    page.mouse.click(x, y)
+    assert page.evaluate(STATE)["points"][0][2] == 1 - before[0][2]
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 60, y + 30, steps=4)
+    page.wait_for_function(f"{STATE}.points[0][0] > {before[0][0] + 0.3}")
+    page.mouse.up()
+    x_new, y_new = middle(0)
+    assert (x_new, y_new) == pytest.approx((x + 60, y + 30), abs=2)
+    page.locator(".playground summary", has_text="Data, network and prior").click()
+    page.get_by_label("A click or tap").select_option("1")
+    stage = page.locator(".playground-stage").bounding_box()
+    page.mouse.click(stage["x"] + stage["width"] / 2, stage["y"] + stage["height"] * 0.95)
+    points = page.evaluate(STATE)["points"]
+    assert len(points) == 13
+    assert points[-1] == pytest.approx([0, -2.7, 1], abs=0.05)
+    assert page.faults == []
+
+
+def test_the_link_holds_what_is_shown(playground):
+    """What is changed is in the link; links of the page open their settings; a link that is broken says so."""
+    page = playground("group")
+    assert page.evaluate(STATE)["kind"] == "groups"
+    page.get_by_label("Task 1 loses its labels").check()
+    page.get_by_label("Scale σ of the group").fill("5")
+    state = page.evaluate(STATE)
+    assert (state["without"], state["group"]) == (True, 3)
+    link = page.locator(".playground-buttons a").get_attribute("href")
+    assert playground(link.removeprefix("#")).evaluate(STATE) == state
+    for link in page.locator(".bd-article a[href^='#']:not(.headerlink)").all():
+        name = link.get_attribute("href").removeprefix("#")
+        if not page.evaluate("name => name in PlaygroundState.presets", name):
+            continue
+        link.click()
+        page.wait_for_function(
+            f"name => PlaygroundState.encode({STATE}) === "
+            "PlaygroundState.encode(PlaygroundState.complete(PlaygroundState.presets[name]))",
+            arg=name,
+        )
+    page.get_by_role("button", name="Reset").click()
+    assert page.faults == []
+
+
+def test_controls_do_what_they_say(playground):
+    """Every data set and every width runs; sliders speak; the prior's scale keeps the points."""
+    page = playground()
+    page.locator(".playground summary", has_text="Data, network and prior").click()
+    slider = page.get_by_label("Scale σ of the output weights")
+    slider.fill("8")
+    assert slider.get_attribute("aria-valuetext") == "24"
+    assert page.evaluate(STATE)["sds"] == [1, 1, 24]
+    for width in ("1", "2", "10"):
+        page.get_by_label("Units a hidden layer").select_option(width)
+        assert page.evaluate(STATE)["width"] == int(width)
+    page.get_by_label("Units a hidden layer").select_option("5")
+    for name in ("moons", "two spirals", "task 18 of the book", "six tasks of ten labels", "a curve"):
+        page.get_by_label("Data set").select_option(name)
+        page.wait_for_function(f"PlaygroundState.sets[{STATE}.set].text === {name!r}")
+        page.wait_for_function("document.querySelector('.playground').playground.average() !== null", timeout=60_000)
+    for title in ("What is shown, as a table", "How the chains agree: R-hat"):
+        page.locator(".playground summary", has_text=title).click()
+    page.wait_for_selector(".playground table:has-text('R-hat')", timeout=60_000)
+    assert page.locator(".playground table:has-text('sd of the curve') tbody tr").count() == 7
+    assert page.faults == []
+
+
+def test_it_stops_when_told_and_out_of_sight(playground):
+    """Pause stops the draws, and so does scrolling away."""
+    page = playground("output-scale")
+    page.wait_for_function(f"{DRAWS} > 2")
+    page.get_by_role("button", name="Pause").click()
+    held = page.evaluate(DRAWS)
+    page.wait_for_timeout(300)
+    assert page.evaluate(DRAWS) == held
+    page.get_by_role("button", name="Go on").click()
+    page.wait_for_function(f"{DRAWS} !== {held}")
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    page.wait_for_timeout(400)
+    held = page.evaluate(DRAWS)
+    page.wait_for_timeout(300)
+    assert page.evaluate(DRAWS) == held
+
+
+def test_reduced_motion_draws_once(open_page):
+    """Nothing is drawn before there are enough draws."""
+    page = ready(open_page(PAGE, reduced_motion="reduce", **DESKTOP))
+    page.wait_for_function(f"{DRAWS} > 2")
+    assert page.evaluate("document.querySelector('.playground').playground.average()") is None
+    settled(page)
+    assert page.evaluate("document.querySelector('.playground').playground.average()") is not None
+
+
+@pytest.mark.parametrize("path", [PAGE, *SMALL])
+def test_without_scripts_there_is_a_picture(open_page, path):
+    """Where scripts are off, every playground is a picture that speaks."""
+    context = open_page(path, **DESKTOP).context.browser.new_context(java_script_enabled=False, **DESKTOP)
+    page = context.new_page()
+    page.goto((SITE / path).as_uri())
+    pictures = page.locator(".playground img")
+    assert pictures.count() == page.locator(".playground").count() > 0
+    for picture in pictures.all():
+        assert picture.evaluate("image => image.naturalWidth") > 0
+        assert len(picture.get_attribute("alt")) > 60
+    context.close()
+
+
+def test_five_chapters_have_a_small_one():
+    """The test below looks at something."""
+    assert len(SMALL) == 5
+
+
+@pytest.mark.parametrize("path", SMALL)
+def test_a_small_one_has_one_control_and_leads_on(open_page, path):
+    """One control, Reset, and a link that opens just this in the playground; on a phone too."""
+    page = ready(open_page(path, **PHONE))
+    root = page.locator(".playground")
+    assert root.locator("input, select").count() == 1
+    page.wait_for_function("document.querySelector('.playground').playground.average() !== null", timeout=60_000)
+    state = page.evaluate(STATE)
+    touch = root.locator(".playground-stage svg").evaluate(
+        "e => [e, e.firstChild].map(x => getComputedStyle(x).touchAction)"
+    )
+    assert touch == ["auto", "none"]  # a finger scrolls the page unless it is on a point
+    control = root.locator("input")
+    control.click() if control.get_attribute("type") == "checkbox" else control.fill("0")
+    changed = page.evaluate(STATE)
+    assert changed != state
+    root.get_by_role("link", name="Open in the playground").click()
+    ready(page)
+    assert page.evaluate(STATE) == changed
+    assert page.faults == []
+
+
+def test_it_works_from_a_folder(browser):
+    """Opened from a disk, it samples all the same."""
+    context = browser.new_context(offline=True, **DESKTOP)
+    page = context.new_page()
+    page.goto(f"{(SITE / PAGE).as_uri()}#curve")
+    ready(page)
+    page.wait_for_function(f"{DRAWS} > 200", timeout=60_000)
+    context.close()
