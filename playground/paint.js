@@ -66,26 +66,22 @@ const Paint = (() => {
     ctx.restore();
   }
 
-  function line(ctx, segments, place, { style = "black", width = 2, dash = [] } = {}) {
+  function stroke(ctx, draw, style, width, dash) {
     Object.assign(ctx, { strokeStyle: style, lineWidth: width });
     ctx.setLineDash(dash);
     ctx.beginPath();
-    for (const [a, b, c, d] of segments) {
-      ctx.moveTo(...place(a, b));
-      ctx.lineTo(...place(c, d));
-    }
+    draw();
     ctx.stroke();
     ctx.setLineDash([]);
   }
-
-  /** The same line as one path, which dashes need. */
+  /** Segments as contour returns them, in a colour. */
+  function line(ctx, segments, place, style = "black", width = 2, dash = []) {
+    const draw = () => segments.forEach(([a, b, c, d]) => (ctx.moveTo(...place(a, b)), ctx.lineTo(...place(c, d))));
+    stroke(ctx, draw, style, width, dash);
+  }
+  /** One line through points. */
   function path(ctx, points, style, width, dash = []) {
-    Object.assign(ctx, { strokeStyle: style, lineWidth: width });
-    ctx.setLineDash(dash);
-    ctx.beginPath();
-    for (const point of points) ctx.lineTo(...point);
-    ctx.stroke();
-    ctx.setLineDash([]);
+    stroke(ctx, () => points.forEach((point) => ctx.lineTo(...point)), style, width, dash);
   }
 
   /** A band between two lines of points. */
@@ -100,10 +96,8 @@ const Paint = (() => {
   function traces(canvas, series) {
     const [width, height] = [330, 70], ctx = context(canvas, width, height), all = series.flatMap((s) => Array.from(s));
     const [low, high] = [Math.min(...all), Math.max(...all)], length = series[0].length;
-    series.forEach((chain, c) => {
-      const points = Array.from(chain, (v, i) => [(width * i) / (length - 1), height - 4 - ((height - 8) * (v - low)) / (high - low || 1)]);
-      path(ctx, points, chainColours[c], 1);
-    });
+    const at = (v, i) => [(width * i) / (length - 1), height - 4 - ((height - 8) * (v - low)) / (high - low || 1)];
+    series.forEach((chain, c) => path(ctx, Array.from(chain, at), chainColours[c], 1));
   }
 
   return { colour, contour, context, surface, line, path, band, traces };

@@ -25,13 +25,14 @@ const PlaygroundState = (() => {
     return Array.from({ length: count }, (_, n) => {
       const label = n % 2, turn = 0.6 + 4.4 * Math.sqrt(random.uniform()), angle = turn + Math.PI * label;
       const [a, b] = [Math.cos(angle), Math.sin(angle)];
-      return [round(0.5 * turn * a + 0.5 * noise * random.normal()), round(0.5 * turn * b + 0.5 * noise * random.normal()), label];
+      return [...[a, b].map((part) => round(0.5 * (turn * part + noise * random.normal()))), label];
     });
   }
 
   function curve(count, noise, seed) {
     const random = engine.generator(seed, 3);
-    return Array.from({ length: count }, () => 2 * random.uniform() - 1).map((x) => [round(x), round(bend(x) + noise * random.normal())]);
+    const places = Array.from({ length: count }, () => 2 * random.uniform() - 1);
+    return places.map((x) => [round(x), round(bend(x) + noise * random.normal())]);
   }
 
   /** Six tasks of ten labels: moons, each turned by a little. */
@@ -86,14 +87,33 @@ const PlaygroundState = (() => {
     return all.filter(([x]) => !gap || Math.abs(x) > end);
   }
 
+  const SIDE = 300; // of a panel in the units of its picture; that of a curve is half as wide again
+  /** How a kind is drawn: its panels, three a row, the size of one and of all. */
+  function shapeOf(kind) {
+    const panels = kind === "groups" ? 6 : 1, width = kind === "curve" ? 1.5 * SIDE : SIDE;
+    return { panels, width, extent: [width * Math.min(panels, 3), SIDE * Math.ceil(panels / 3)] };
+  }
+  const cornerOf = (panel) => [SIDE * (panel % 3), SIDE * Math.floor(panel / 3)];
+  /** Where a point of a panel is in the picture. */
+  function place(kind, [x, y], panel = 0) {
+    const [limit, height] = limits[kind], [left, top] = cornerOf(panel);
+    return [left + (shapeOf(kind).width * (x + limit)) / (2 * limit), top + (SIDE * (height - y)) / (2 * height)];
+  }
+  /** Inputs at which predictions are drawn: of a curve a line, of classes a square of size x size for each panel. */
+  function gridOf(kind, size) {
+    const [limit] = limits[kind], line = Array.from({ length: size }, (_, i) => -limit + (2 * limit * i) / (size - 1));
+    const plane = () => line.flatMap((y) => line.flatMap((x) => [x, y]));
+    return Float64Array.from(kind === "curve" ? line : Array.from({ length: shapeOf(kind).panels }, plane).flat());
+  }
+
   /** A place far out in the prior, the same for all chains. */
   const farStart = (size) => Float64Array.from({ length: size }, (_, k) => 3 * Math.cos(k * k + 1));
 
   /** The log posterior of a state. Networks on curves have biases, and one hidden layer, as in the chapter. */
   function targetOf({ kind, points, width, sds, noise, group, without }) {
-    const of = (rows) => ({ x: rows.flatMap((p) => p.slice(0, kind === "curve" ? 1 : 2)), y: rows.map((p) => p.at(kind === "curve" ? 1 : 2)) });
-    if (kind === "curve")
-      return engine.target({ widths: [1, width, 1], scales: sds, biases: true, likelihood: "normal", noise: noise || null, ...of(points) });
+    const inputs = kind === "curve" ? 1 : 2, measured = { biases: true, likelihood: "normal", noise: noise || null };
+    const of = (rows) => ({ x: rows.flatMap((p) => p.slice(0, inputs)), y: rows.map((p) => p[inputs]) });
+    if (kind === "curve") return engine.target({ widths: [1, width, 1], scales: sds, ...measured, ...of(points) });
     if (kind === "classes") return engine.target({ widths: [2, width, width, 1], scales: sds, ...of(points) });
     const tasks = Array.from({ length: 6 }, (_, t) => of(points.filter((p) => p[3] === t && !(without && t === 0))));
     return several.target({ widths: [2, width, width, 1], sds: group ? [group, group, group] : null, tasks });
@@ -103,8 +123,9 @@ const PlaygroundState = (() => {
   function encode(state) {
     const { points, sds, controls, kind, ...others } = state;
     const changed = Object.entries(others).filter(([name, value]) => value !== usual[name]);
-    const lists = [["sds", sds.join(",")], ["controls", controls.join(",")], ["points", points.map((p) => p.join(",")).join(";")]];
-    return [...changed, ...lists].map(([name, value]) => `${name}=${value}`).join("&");
+    const listed = points.map((point) => point.join(",")).join(";");
+    const lists = { sds: sds.join(","), controls: controls.join(","), points: listed };
+    return [...changed, ...Object.entries(lists)].map(([name, value]) => `${name}=${value}`).join("&");
   }
 
   function decode(text) {
@@ -121,16 +142,18 @@ const PlaygroundState = (() => {
     if (!(part.set === undefined || Object.hasOwn(sets, part.set))) wrong(part.set);
     const state = complete(part), columns = { classes: 3, groups: 4, curve: 2 }[state.kind];
     const isPoint = (point) => {
-      const [x, y, label = 0, task = 0] = point;
-      return point.length === columns && Math.max(Math.abs(x), Math.abs(y)) <= 10 && [0, 1].includes(label) && [0, 1, 2, 3, 4, 5].includes(task);
+      const [x, y, label = 0, task = 0] = point, isNear = Math.abs(x) <= 10 && Math.abs(y) <= 10;
+      return point.length === columns && isNear && [0, 1].includes(label) && [0, 1, 2, 3, 4, 5].includes(task);
     };
     if (!(state.points.length <= 400 && state.points.every(isPoint))) wrong("points");
-    const sizes = [state.count, state.spread, state.group, state.noise, state.step], layers = state.kind === "curve" ? 2 : 3;
-    if (!(widths.includes(state.width) && sizes.every((v) => v >= 0 && v <= 1000) && state.step)) wrong("numbers");
+    const { count, spread, group, noise, step, kind } = state, layers = kind === "curve" ? 2 : 3;
+    const sizes = [count, spread, group, noise, step];
+    if (!(widths.includes(state.width) && sizes.every((v) => v >= 0 && v <= 1000) && step)) wrong("numbers");
     if (!(state.sds.length === layers && state.sds.every((v) => v > 0 && v <= 1000))) wrong("scales");
     return state;
   }
 
-  return { limits, sets, presets, stills, complete, pointsOf, farStart, targetOf, encode, decode };
+  const drawing = { SIDE, limits, shapeOf, cornerOf, place, gridOf };
+  return { drawing, sets, presets, stills, complete, pointsOf, farStart, targetOf, encode, decode };
 })();
 if (typeof module !== "undefined") module.exports = PlaygroundState;

@@ -3,47 +3,58 @@
 const [fs, path] = [require("node:fs"), require("node:path")];
 const [Playground, Diagnostics] = [require("./engine.js"), require("./diagnostics.js")];
 const [State, Paint] = [require("./state.js"), require("./paint.js")];
-const SIDE = 300, SIZES = { classes: 25, groups: 13, curve: 61 }, ROUNDS = 1000;
-const marks = [(x, y) => `<circle cx="${x}" cy="${y}" r="6" fill="#0072B2" stroke="white"/>`];
-marks.push((x, y) => `<path d="M${x} ${y}m0-8l7.5 13.5h-15z" fill="#D55E00" stroke="white"/>`);
+const { SIDE, shapeOf, cornerOf, gridOf } = State.drawing;
+const SIZES = { classes: 25, groups: 13, curve: 61 }, ROUNDS = 1000;
+const round = (v) => +v.toFixed(1), filled = (d, fill) => `<path d="${d}" fill="${fill}"/>`;
+const stroked = (d, style) => `<path d="${d}" fill="none" ${style}/>`;
+const disc = (x, y, r, fill) => `<circle cx="${x}" cy="${y}" r="${r}" fill="${fill}" stroke="white"/>`;
+const triangle = (x, y) => `<path d="M${x} ${y}m0-8l7.5 13.5h-15z" fill="#D55E00" stroke="white"/>`;
 
-/** Average over 1000 draws of each chain at a grid on which each panel has its part. */
-function averageOf(state, size, panels) {
-  const target = State.targetOf(state), sampler = Playground.sampler(target, { capacity: ROUNDS }), [limit] = State.limits[state.kind];
-  const at = (i) => -limit + (2 * limit * i) / (size - 1), numbers = Array.from({ length: size }, (_, i) => i);
-  const flat = state.kind === "curve" ? numbers.map(at) : numbers.flatMap((j) => numbers.flatMap((i) => [at(i), at(j)]));
+/** Average over 1000 draws of each chain. */
+function averageOf(state, grid) {
+  const target = State.targetOf(state), sampler = Playground.sampler(target, { capacity: ROUNDS });
   sampler.advance({ transitions: 4 * (300 + ROUNDS) });
-  const table = Diagnostics.predictionTable(Float64Array.from(Array.from({ length: panels }, () => flat).flat()));
-  table.update(sampler.shown().draws, target);
-  return table.average(sampler.shown().draws);
+  const table = Diagnostics.predictionTable(grid), { draws } = sampler.shown();
+  table.update(draws, target);
+  return table.average(draws);
+}
+
+function curve(state, { mean, epistemic, aleatoric }, xs, place) {
+  const at = (x, i, sign, noise) => place([x, mean[i] + 2 * sign * Math.sqrt(epistemic[i] + noise * aleatoric[i])]);
+  const line = (sign, noise) => Array.from(xs, (x, i) => at(x, i, sign, noise));
+  const band = (noise) => `M${line(-1, noise).join("L")}L${line(1, noise).reverse().join("L")}z`;
+  const mid = stroked(`M${line(0, 0).join("L")}`, 'stroke="#0B3C5D" stroke-width="2"');
+  const points = state.points.map((point) => disc(...place(point), 4.5, "#404040"));
+  return [filled(band(1), "#DCE9F4"), filled(band(0), "#8DB9DD"), mid, ...points];
+}
+
+function panel(state, p, index, size, place) {
+  const unit = SIDE / (size - 1), [left, top] = cornerOf(index);
+  const from = (k) => Math.max(0, (k - 0.5) * unit), length = (k) => round(Math.min(SIDE, (k + 0.5) * unit) - from(k));
+  const cells = Array.from(p, (value, n) => {
+    const [i, j] = [n % size, size - 1 - Math.floor(n / size)];
+    const d = `M${round(left + from(i))} ${round(top + from(j))}h${length(i)}v${length(j)}h-${length(i)}z`;
+    return filled(d, `rgb(${Paint.colour("probability", value)})`);
+  });
+  const at = (i, j) => `${round(left + i * unit)} ${round(top + SIDE - j * unit)}`;
+  const boundary = Paint.contour(p, size, 0.5).map(([a, b, c, d]) => `M${at(a, b)}L${at(c, d)}`).join("");
+  const frame = stroked(`M${left} ${top}h${SIDE}v${SIDE}h-${SIDE}z`, 'stroke="#888"');
+  const shown = state.points.filter((point) => (point[3] ?? 0) === index && !(state.without && point[3] === 0));
+  const marks = shown.map((q) => (q[2] ? triangle(...place(q, index)) : disc(...place(q, index), 6, "#0072B2")));
+  return [...cells, stroked(boundary, 'stroke="black" stroke-width="2"'), frame, ...marks];
 }
 
 function still(state) {
-  const { kind } = state, size = SIZES[kind], panels = kind === "groups" ? 6 : 1, average = averageOf(state, size, panels);
-  const wide = kind === "curve" ? 1.5 * SIDE : SIDE, [limit, height] = State.limits[kind], unit = SIDE / (size - 1);
-  const place = ([x, y], panel = 0) => [((x + limit) / (2 * limit) + (panel % 3)) * wide, ((height - y) / (2 * height) + Math.floor(panel / 3)) * SIDE].map((v) => +v.toFixed(1));
-  const parts = [];
-  if (kind === "curve") {
-    const xs = Array.from({ length: size }, (_, i) => -limit + (2 * limit * i) / (size - 1));
-    const line = (sign, noise) => xs.map((x, i) => place([x, average.mean[i] + 2 * sign * Math.sqrt(average.epistemic[i] + noise * average.aleatoric[i])]));
-    for (const [noise, fill] of [[1, "#DCE9F4"], [0, "#8DB9DD"]]) parts.push(`<path d="M${line(-1, noise).join("L")}L${line(1, noise).reverse().join("L")}z" fill="${fill}"/>`);
-    parts.push(`<path d="M${line(0, 0).join("L")}" fill="none" stroke="#0B3C5D" stroke-width="2"/>`);
-    for (const point of state.points) parts.push(`<circle cx="${place(point)[0]}" cy="${place(point)[1]}" r="4.5" fill="#404040" stroke="white"/>`);
-  } else
-    for (let panel = 0; panel < panels; panel++) {
-      const part = average.mean.subarray(panel * size * size, (panel + 1) * size * size), [left, top] = place([-limit, height], panel);
-      const cells = Array.from(part, (p, n) => [n % size, size - 1 - Math.floor(n / size), `rgb(${Paint.colour("probability", p)})`]);
-      const corner = (k) => Math.max(0, (k - 0.5) * unit), length = (k) => +(Math.min(SIDE, (k + 0.5) * unit) - corner(k)).toFixed(1);
-      for (const [i, j, fill] of cells) parts.push(`<path d="M${+(left + corner(i)).toFixed(1)} ${+(top + corner(j)).toFixed(1)}h${length(i)}v${length(j)}h-${length(i)}z" fill="${fill}"/>`);
-      const lines = Paint.contour(part, size, 0.5).map(([a, b, c, d]) => `M${(left + a * unit).toFixed(1)} ${(top + SIDE - b * unit).toFixed(1)}L${(left + c * unit).toFixed(1)} ${(top + SIDE - d * unit).toFixed(1)}`);
-      parts.push(`<path d="${lines.join("")}" fill="none" stroke="black" stroke-width="2"/>`);
-      if (panels > 1) parts.push(`<path d="M${left} ${top}h${SIDE}v${SIDE}h-${SIDE}z" fill="none" stroke="#888"/>`);
-      for (const point of state.points.filter((p) => (p[3] ?? 0) === panel && !(state.without && p[3] === 0))) parts.push(marks[point[2]](...place(point, panel)));
-    }
-  const box = `0 0 ${wide * Math.min(panels, 3)} ${SIDE * Math.ceil(panels / 3)}`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${box}" shape-rendering="${kind === "curve" ? "auto" : "crispEdges"}">\n<rect width="100%" height="100%" fill="white"/>\n${parts.join("\n")}\n</svg>\n`;
+  const { kind } = state, size = SIZES[kind], { panels, extent } = shapeOf(kind), grid = gridOf(kind, size);
+  const average = averageOf(state, grid), place = (point, index) => State.drawing.place(kind, point, index).map(round);
+  const part = (k) => average.mean.subarray(k * size * size, (k + 1) * size * size);
+  const drawn = () => Array.from({ length: panels }, (_, k) => panel(state, part(k), k, size, place)).flat();
+  const parts = kind === "curve" ? curve(state, average, grid, place) : drawn();
+  const opening = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${extent.join(" ")}"`;
+  const rendering = kind === "curve" ? "auto" : "crispEdges";
+  const ground = filled(`M0 0h900v600h-900z`, "white");
+  return `${opening} shape-rendering="${rendering}">\n${[ground, ...parts].join("\n")}\n</svg>\n`;
 }
 
-if (require.main === module)
-  for (const name of State.stills) fs.writeFileSync(path.join(process.argv[2], `${name}.svg`), still(State.complete(State.presets[name])));
-module.exports = { still };
+for (const name of State.stills)
+  fs.writeFileSync(path.join(process.argv[2], `${name}.svg`), still(State.complete(State.presets[name])));
