@@ -4,13 +4,13 @@ const [fs, path] = [require("node:fs"), require("node:path")];
 const [Playground, Diagnostics] = [require("./engine.js"), require("./diagnostics.js")];
 const [State, Paint] = [require("./state.js"), require("./paint.js")];
 const { SIDE, shapeOf, cornerOf, gridOf } = State.drawing;
-const SIZES = { classes: 25, groups: 13, curve: 61 }, ROUNDS = 1000;
+const SIZES = { classes: 25, groups: 13, curve: 61 }, ROUNDS = 500;
 const round = (v) => +v.toFixed(1), filled = (d, fill) => `<path d="${d}" fill="${fill}"/>`;
 const stroked = (d, style) => `<path d="${d}" fill="none" ${style}/>`;
 const disc = (x, y, r, fill) => `<circle cx="${x}" cy="${y}" r="${r}" fill="${fill}" stroke="white"/>`;
 const triangle = (x, y) => `<path d="M${x} ${y}m0-8l7.5 13.5h-15z" fill="#D55E00" stroke="white"/>`;
 
-/** Average over 1000 draws of each chain. */
+/** Average over 500 draws of each chain. */
 function averageOf(state, grid) {
   const target = State.targetOf(state), sampler = Playground.sampler(target, { capacity: ROUNDS });
   sampler.advance({ transitions: 4 * (300 + ROUNDS) });
