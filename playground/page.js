@@ -6,6 +6,7 @@
   const SETTLED = 150; // draws of each chain from which on a picture is called settled, if they agree
   const APART = 0.1, MIXED = 0.2; // ranges of the chains' mean probabilities: hatched; chains that disagree
   const APART_OF_CURVES = 0.7; // both for curves, in standard deviations of a measurement
+  const FAR_STEP = 0.02; // taken for the learnt step size where chains start far out, and none has been learnt
   const ENOUGH = 1000; // draws of each chain after which the sampler rests
   const SIZES = { classes: 25, groups: 13, curve: 101 }, MAP = 160; // points of a grid's side; side of a map's picture
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
@@ -135,7 +136,7 @@
       target = targetOf(state);
       const start = state.far ? farStart(target.size) : null, capacity = state.kind === "curve" ? 600 : 250;
       sampler = Playground.sampler(target, { start, capacity });
-      if (state.far && state.step !== 1) sampler.imposeStepSize(0.1 * state.step);
+      if (state.far && state.step !== 1) sampler.imposeStepSize(FAR_STEP * state.step);
       [dirty, wasSettled, average] = [false, false, null];
     }
     /** Change a part of the state; draws are kept where they can be. */
