@@ -138,6 +138,7 @@
       sampler = Playground.sampler(target, { start, capacity });
       if (state.far && state.step !== 1) sampler.imposeStepSize(FAR_STEP * state.step);
       [dirty, wasSettled, average] = [false, false, null];
+      root.dataset.settled = false;
     }
     /** Change a part of the state; draws are kept where they can be. */
     function change(part) {

@@ -40,6 +40,7 @@ def test_it_settles_and_says_so_once(playground):
         "() => { window.said = []; new MutationObserver(() => said.push(1))"
         ".observe(document.querySelector('.playground-spoken'), {childList: true}) }"
     )
+    page.get_by_role("button", name="Reset").click()
     settled(page)
     until(page, f"{DRAWS} >= 1000")
     assert (
@@ -187,6 +188,7 @@ def test_reduced_motion_draws_once(open_page, motion):
              const { average, sampler } = document.querySelector('.playground').playground
              const found = () => [sampler().shown().kind, sampler().state().draws]
              const look = () => average() ? resolve(found()) : setTimeout(look)
+             document.querySelector('.playground-buttons button:last-of-type').click() // Reset
              look()
            })"""
     )
