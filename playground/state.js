@@ -6,7 +6,6 @@ const PlaygroundState = (() => {
   const limits = { classes: [3, 3], groups: [3, 3], curve: [1.5, 1.6] }; // of both coordinates, on either side of 0
   const widths = [1, 2, 5, 10];
   const round = (value) => Math.round(value * 100) / 100;
-  const bend = (x) => x * Math.sin(5 * x); // the curve of the chapter on regression
 
   /** Two half circles, each point with N(0, noise^2) in both coordinates, shifted to mean 0 and turned. */
   function moons(count, noise, seed, angle = 0) {
@@ -29,11 +28,10 @@ const PlaygroundState = (() => {
     });
   }
 
-  function curve(count, noise, seed) {
-    const random = engine.generator(seed, 3);
-    const places = Array.from({ length: count }, () => 2 * random.uniform() - 1);
+  const curve = (bend, stream) => (count, noise, seed) => {
+    const random = engine.generator(seed, stream), places = Array.from({ length: count }, () => 2 * random.uniform() - 1);
     return places.map((x) => [round(x), round(bend(x) + noise * random.normal())]);
-  }
+  };
 
   /** Six tasks of ten labels: moons, each turned by a little. */
   const six = (count, noise, seed) =>
@@ -48,7 +46,8 @@ const PlaygroundState = (() => {
     twelve: { text: "twelve points", kind: "classes", make: () => twelve },
     moons: { text: "moons", kind: "classes", make: moons },
     spiral: { text: "two spirals", kind: "classes", make: spiral },
-    curve: { text: "a curve", kind: "curve", make: curve },
+    curve: { text: "a curve", kind: "curve", make: curve((x) => x * Math.sin(5 * x), 3) }, // of the regression
+    wave: { text: "a wave", kind: "curve", make: curve((x) => Math.sin(4 * x), 4) }, // of the first hour, half as long
     six: { text: "six tasks of ten labels", kind: "groups", make: six },
   };
   for (const [t, points] of (typeof BookTasks === "undefined" ? require("./tasks.js") : BookTasks).entries())
@@ -69,7 +68,7 @@ const PlaygroundState = (() => {
     group: { set: "six", controls: ["group", "without"] },
     "group-without": { set: "six", without: true, controls: ["group"] },
     curve: { set: "curve", count: 40, spread: 0.1, controls: ["both", "noise"] },
-    "curve-gap": { set: "curve", count: 40, spread: 0.1, gap: true, controls: ["gap", "count"] },
+    "curve-gap": { set: "wave", count: 40, spread: 0.1, gap: true, controls: ["gap", "count"] },
   };
 
   const stills = ["output-scale", "group-without", "curve", "curve-gap"]; // presets that small ones on pages show
@@ -83,7 +82,7 @@ const PlaygroundState = (() => {
 
   /** Points of the state's data set; those in the middle are left out where there is to be a gap. */
   function pointsOf({ set, count, spread, seed, gap }) {
-    const all = sets[set].make(count, spread, seed), end = sets[set].kind === "curve" ? 0.3 : 0.9;
+    const all = sets[set].make(count, spread, seed), end = sets[set].kind === "curve" ? 0.35 : 0.9;
     return all.filter(([x]) => !gap || Math.abs(x) > end);
   }
 
