@@ -21,7 +21,7 @@
       "measurement lies. Dashed: the curve of the newest draw alone. Hatched: the chains do not agree.",
   };
   const mean = (list) => list.reduce((a, b) => a + b, 0) / list.length;
-  const clamp = (value, limit) => Math.round(100 * Math.min(Math.max(value, -limit), limit)) / 100;
+  const clamp = (value, limit) => Math.round(100 * Math.min(Math.max(value, -limit), limit)) / 100 + 0;
   let instances = 0;
 
   function element(name, attributes = {}, ...children) {

@@ -5,7 +5,7 @@ const PlaygroundState = (() => {
   const several = typeof Group === "undefined" ? require("./group.js") : Group;
   const limits = { classes: [3, 3], groups: [3, 3], curve: [1.5, 1.6] }; // of both coordinates, on either side of 0
   const widths = [1, 2, 5, 10];
-  const round = (value) => Math.round(value * 100) / 100;
+  const round = (value) => Math.round(value * 100) / 100 + 0; // never -0, which a link would lose
 
   /** Two half circles, each point with N(0, noise^2) in both coordinates, shifted to mean 0 and turned. */
   function moons(count, noise, seed, angle = 0) {
@@ -29,7 +29,8 @@ const PlaygroundState = (() => {
   }
 
   const curve = (bend, stream) => (count, noise, seed) => {
-    const random = engine.generator(seed, stream), places = Array.from({ length: count }, () => 2 * random.uniform() - 1);
+    const random = engine.generator(seed, stream);
+    const places = Array.from({ length: count }, () => 2 * random.uniform() - 1);
     return places.map((x) => [round(x), round(bend(x) + noise * random.normal())]);
   };
 
