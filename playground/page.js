@@ -74,12 +74,12 @@
     set: simple("set", "Data set", Object.keys(sets), all, textsOfSets),
   };
   const OF_DATA = ["count", "gap", "spread"];
-  const usual = { classes: ["output", "input"], curve: ["both", "noise"], groups: ["group", "without"] };
   const isDrawn = ({ set }) => !(set === "twelve" || set.startsWith("task")); // by a generator that makes any number
 
   function mount(root) {
     const isSmall = root.dataset.size === "small", serial = ++instances, id = (name) => `playground-${serial}-${name}`;
-    let initial, state, target, sampler, table, average = null, chosen = 0, tap = "flip", paused = false, seen = false;
+    let initial, state, target, sampler, grid, table, average = null, ranges = null;
+    let chosen = 0, tap = "flip", paused = false, seen = false;
     let dirty = false, allowed = 0, next = 0, pictures = 0, waiting = 0, dragged = null;
     let wasSettled = false, settledMean = null, moved = null, trouble = "";
 
@@ -132,7 +132,8 @@
       wake();
     }
     function begin() {
-      table = Diagnostics.predictionTable(gridOf(state.kind, SIZES[state.kind]));
+      grid = gridOf(state.kind, SIZES[state.kind]);
+      table = Diagnostics.predictionTable(grid);
       target = targetOf(state);
       const start = state.far ? farStart(target.size) : null, capacity = state.kind === "curve" ? 600 : 250;
       sampler = Playground.sampler(target, { start, capacity });
@@ -160,7 +161,7 @@
       const label = element("label", { for: own }, text), show = (v) => String(names[v] ?? v);
       function set(value) {
         const part = write(state, value);
-        if (name === "set") open(complete({ ...part, controls: usual[sets[value].kind], width: state.width }));
+        if (name === "set") open(complete({ ...part, width: state.width }));
         else change(OF_DATA.includes(name) ? { ...part, points: pointsOf({ ...state, ...part }) } : part);
       }
       if (typeof values[0] === "boolean") {
@@ -332,7 +333,8 @@
     function chainsTable() {
       const { draws, kind } = sampler.shown(), { acceptance, stepSize, divergences } = sampler.state();
       if (!["fresh", "imposed"].includes(kind) || Math.min(...draws.made) < 20) return ["Too few new draws yet."];
-      const series = { "log density": Diagnostics.series(draws, (row) => draws.logDensity[row]) }, n = worst();
+      const series = { "log density": Diagnostics.series(draws, (row) => draws.logDensity[row]) };
+      const n = ranges.indexOf(Math.max(...ranges));
       const p = Diagnostics.series(draws, (row) => table.of(draws.id[row])?.[n] ?? NaN);
       const isWhole = p.every((chain) => chain.every(Number.isFinite));
       if (isWhole) series["prediction where the chains differ most"] = p;
@@ -352,14 +354,11 @@
       const values = average.chains.map((chain) => chain[n]);
       return (Math.max(...values) - Math.min(...values)) / unit;
     }
-    function worst() {
-      const ranges = average.mean.map((_, n) => range(n));
-      return ranges.indexOf(Math.max(...ranges));
-    }
     function paint() {
       const { draws, weights, kind } = sampler.shown();
       if (!draws.id.some((made) => made && table.of(made))) return;
       average = table.average(draws, weights);
+      ranges = average.mean.map((_, n) => range(n));
       const newest = kind === "reweighted" ? null : table.of(Math.max(...draws.id));
       const ctx = Paint.context(canvas, ...shapeOf(state.kind).extent);
       (state.kind === "curve" ? paintCurve : paintSurfaces)(ctx, newest);
@@ -381,7 +380,7 @@
         Paint.surface(ctx, part, size, "probability", 1, left, top, SIDE);
         for (let n = 0; n < cells; n++) {
           const [i, j] = [n % size, Math.floor(n / size)];
-          if (range(panel * cells + n) > APART) apart.push([i - 0.5, j - 0.5, i + 0.5, j + 0.5]);
+          if (ranges[panel * cells + n] > APART) apart.push([i - 0.5, j - 0.5, i + 0.5, j + 0.5]);
         }
         Paint.line(ctx, apart, to, "#666", 1);
         if (one && panels === 1) Paint.line(ctx, Paint.contour(one, size, 0.5), to, "#444", 1, [3, 3]);
@@ -393,8 +392,8 @@
       if (panels === 1) axes(ctx, [-2, 0, 2]);
     }
     function paintCurve(ctx, one) {
-      const { mean: middle, epistemic, aleatoric } = average, xs = gridOf("curve", SIZES.curve);
-      const points = (value) => Array.from(xs, (x, i) => place("curve", [x, value(i)]));
+      const { mean: middle, epistemic, aleatoric } = average;
+      const points = (value) => Array.from(grid, (x, i) => place("curve", [x, value(i)]));
       for (const [noise, style] of [[1, "#DCE9F4"], [0, "#8DB9DD"]]) {
         const away = (sign) => points((i) => middle[i] + 2 * sign * Math.sqrt(epistemic[i] + noise * aleatoric[i]));
         Paint.band(ctx, away(-1), away(1), style);
@@ -402,7 +401,7 @@
       if (one) Paint.path(ctx, points((i) => one[i]), "#444", 1, [4, 3]);
       Paint.path(ctx, points((i) => middle[i]), "#0B3C5D", 2);
       for (const [i, [x]] of points(() => 0).entries())
-        if (range(i) > APART_OF_CURVES) Paint.path(ctx, [[x, 0], [x - 8, SIDE]], "#888", 0.7);
+        if (ranges[i] > APART_OF_CURVES) Paint.path(ctx, [[x, 0], [x - 8, SIDE]], "#888", 0.7);
       axes(ctx, [-1, 0, 1]);
     }
     /** Ticks and their numbers, inside the frame. */
@@ -423,7 +422,7 @@
     /** Say how it goes; aloud only once, when it has settled. */
     function report(kind, draws) {
       const { tuned, draws: held, acceptance } = sampler.state(), number = Math.min(...draws.made);
-      const spread = range(worst()), tuning = tuned < 1 ? "the step size is being tuned" : "";
+      const spread = Math.max(...ranges), tuning = tuned < 1 ? "the step size is being tuned" : "";
       const isCurve = state.kind === "curve", settled = isLong() && spread <= (isCurve ? APART_OF_CURVES : MIXED);
       const apart = `the chains' means differ by ${spread.toFixed(2)}${isCurve ? " standard deviations" : ""} at most`;
       const rate = `acceptance ${mean(acceptance).toFixed(2)}`, now = `${held} of ${SETTLED} a chain`;

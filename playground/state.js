@@ -55,20 +55,25 @@ const PlaygroundState = (() => {
     sets[`task${t + 1}`] = { text: `task ${t + 1} of the book`, kind: "classes", make: () => points };
 
   /** Values of a state that no preset names. sds: of the weights by layer; group: of the tasks' weights, 0: learnt. */
-  const usual = { set: "twelve", count: 50, spread: 0.3, seed: 1, gap: false, width: 5, sds: [1, 1, 1], step: 1 };
-  Object.assign(usual, { noise: 0, group: 0.3, without: false, far: false, controls: ["output", "input"] });
+  const usual = { set: "twelve", count: 50, spread: 0.3, seed: 1, gap: false, width: 5, step: 1, noise: 0 };
+  Object.assign(usual, { group: 0.3, without: false, far: false });
+  const usualOf = {
+    classes: { sds: [1, 1, 1], controls: ["output", "input"] },
+    curve: { sds: [1, 1], controls: ["both", "noise"] },
+    groups: { sds: [1, 1, 1], controls: ["group", "without"] },
+  };
 
   const presets = {
     start: {},
-    "flip-12": { controls: ["output", "input"] },
-    "flip-50": { set: "task1", controls: ["output", "input"] },
-    "output-scale": { set: "task1", controls: ["output", "input"] },
+    "flip-12": {},
+    "flip-50": { set: "task1" },
+    "output-scale": { set: "task1" },
     gap: { set: "moons", sds: [1, 1, 8], controls: ["count", "gap"] },
     step: { set: "task1", controls: ["step", "output"] },
     "far-start": { set: "curve", count: 40, spread: 0.1, far: true, step: 0.05, controls: ["step", "far"] },
-    group: { set: "six", controls: ["group", "without"] },
+    group: { set: "six" },
     "group-without": { set: "six", without: true, controls: ["group"] },
-    curve: { set: "curve", count: 40, spread: 0.1, controls: ["both", "noise"] },
+    curve: { set: "curve", count: 40, spread: 0.1 },
     "curve-gap": { set: "wave", count: 40, spread: 0.1, gap: true, controls: ["gap", "count"] },
   };
 
@@ -76,8 +81,7 @@ const PlaygroundState = (() => {
 
   /** A state of the usual values but some; its points are those of its data set unless given. */
   function complete(part) {
-    const state = { ...usual, ...part, kind: sets[part.set ?? usual.set].kind };
-    if (!part.sds) state.sds = state.kind === "curve" ? [1, 1] : [1, 1, 1];
+    const { kind } = sets[part.set ?? usual.set], state = { ...usual, ...usualOf[kind], ...part, kind };
     return { ...state, points: part.points ?? pointsOf(state) };
   }
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 from chapters import ROOT
+from check_site import DESKTOP, SITE
 
-SITE = ROOT / "_build/html"
-DESKTOP = {"viewport": {"width": 1400, "height": 900}}
 HEADER = """---
 jupytext:
   text_representation:

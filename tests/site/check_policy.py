@@ -3,11 +3,10 @@
 import re
 
 import pytest
-from chapters import ROOT, pages
+from chapters import pages
+from check_site import DESKTOP, SITE
 
-SITE = ROOT / "_build/html"
 SAMPLE = ["book/index.html", "book/flat-bnn.html", "search.html"]
-DESKTOP = {"viewport": {"width": 1400, "height": 900}}
 PLACES = ["address", SITE.as_uri()]  # from a server, and from a folder
 
 

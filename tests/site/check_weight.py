@@ -3,14 +3,14 @@
 import gzip
 
 from chapters import ROOT, pages
+from check_site import DESKTOP
 
 MOST = 1500  # kB of 1000 bytes
 PACKED = (".png", ".jpg", ".woff", ".woff2", ".gz")  # already compressed; sent as they are
 
 
-def weigh(page_at, path):
+def weigh(context, address, path):
     """Kilobytes of a page and of all that it loads, by what is loaded, with an empty cache."""
-    context, address = page_at
     page = context.new_page()
     answers = []
     page.on("response", lambda answer: answers.append(answer))
@@ -33,8 +33,8 @@ def test_pages_are_light(browser, address):
     names = [str(page.with_suffix(".html")) for page in pages()]
     weights = {}
     for path in [*names, "search.html", "genindex.html", "404.html"]:
-        context = browser.new_context(viewport={"width": 1400, "height": 900})
-        weights[path] = weigh((context, address), path)
+        context = browser.new_context(**DESKTOP)
+        weights[path] = weigh(context, address, path)
         context.close()
     rows = [f"{'kB':>7}  page, and the heaviest that it loads"]
     for path, parts in sorted(weights.items(), key=lambda item: -sum(item[1].values())):
