@@ -1,12 +1,9 @@
 """Sphinx extension: what the theme and its companions leave to be mended in the written pages."""
 
-import ast
 import base64
 import hashlib
-import inspect
 import io
 import re
-import textwrap
 from html import escape
 from pathlib import Path
 from urllib.parse import urljoin, urlparse
@@ -15,10 +12,9 @@ import nbformat
 from jupyter_cache import get_cache
 from myst_nb.sphinx_ import NbMetadataCollector
 from PIL import Image
-from sphinx.ext.autodoc import FunctionDocumenter
 
 # What a page may load and run: files of this site and nothing else, above all no script in the page itself. The theme
-# and MathJax set styles in the page, and Bootstrap's style sheet has small pictures in it.
+# and formulas set styles in the page, and Bootstrap's style sheet has small pictures in it.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "font-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'"
@@ -120,33 +116,6 @@ def load_playground(app, pagename, templatename, context, doctree):
         app.add_css_file("playground.css")
 
 
-def link_helpers(app, pagename, templatename, context, doctree):
-    """Lead from what a page imports from helpers, where its code or its text in backticks names it, to its entry."""
-    if doctree is None or pagename == "book/api" or "body" not in context:
-        return
-    entries, names = app.env.get_domain("py").objects, {"helpers": "helpers"}
-    source = Path(app.env.doc2path(pagename)).read_text()
-    for module, imported in re.findall(r"^from (helpers[\w.]*) import ([\w, ]+)$", source, flags=re.M):
-        for name, _, alias in (one.strip().partition(" as ") for one in imported.split(",")):
-            names[alias or name] = f"{module}.{name}"
-
-    def link(match):
-        first, *rest = re.sub(r"<.*?>", "", match["name"]).split(".")
-        found = entries.get(".".join([names.get(first, ""), *rest]))
-        if not found or (found.objtype == "module") != (first == "helpers"):
-            return match[0]
-        address = f"{app.builder.get_relative_uri(pagename, found.docname)}#{found.node_id}"
-        return f'<a class="helper" href="{address}">{match["name"]}</a>'
-
-    dot, name = '<span class="o">.</span>', r'<span class="n">\w+</span>'
-    code = rf'(?<!{dot})(?P<name>{name}(?:{dot}{name})?)(?!<span class="o">=</span>)'
-    text = (
-        r'(?<=<code class="docutils literal notranslate">)<span class="pre">(?P<name>[\w.]+)(?:\(\))?</span>'
-        r"(?=</code>(?!</a>))"
-    )
-    context["body"] = re.sub(text, link, re.sub(code, link, context["body"]))
-
-
 def keep_policy(app, exception):
     """Give every page the policy; move its scripts to files, run at the same place, and its handlers to site.js."""
     if exception or app.builder.format != "html":
@@ -190,67 +159,8 @@ def lighten_figures(app, exception):
         path.write_text(re.sub(r' (?:d|x|y)="[^"]*"', lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), text))
 
 
-def mark_up(app, what, name, obj, options, lines):
-    """Turn a docstring as the house writes it into markup: calls are indented, errors begin a line, * is a star."""
-
-    def part(text):
-        if text.startswith("    "):
-            language = "python" if re.search(r"^    [\w, ]+ = .*\(|^    [\w.]+\(", text) else "text"
-            return f".. code-block:: {language}\n\n{text}"
-        if text.startswith(("Args:\n", "Returns:\n")):  # for napoleon
-            return plain(text)
-        if re.match(r"\w+(Error|Warning): ", text):
-            text = re.sub(r"\s+", " ", re.sub(r"^(?=\w+(?:Error|Warning): )", "\0", text, flags=re.M))
-            return "\n".join(f":raises {plain(one.strip())}" for one in text.split("\0") if one.strip())
-        return plain(text)
-
-    def plain(text):
-        pieces = re.split(r"(``[^`]+``)", text)  # literals between the rest
-        pieces[::2] = [re.sub(r"([*|`]|_\b)", r"\\\1", re.sub(r"^(?=\w)", r"\\ ", piece)) for piece in pieces[::2]]
-        return "".join(pieces).removeprefix("\\ ")
-
-    parts = [part(text) for text in "\n".join(lines).strip("\n").split("\n\n")]
-    if what == "class":  # the comments beside its fields
-        fields = re.findall(r"^    (\w+): [^#\n]*#:? +(.*)$", inspect.getsource(obj), flags=re.M)
-        parts += ["\n".join(f"- ``{field}``: {plain(text)}" for field, text in fields)]
-    lines[:] = [*"\n\n".join(parts).split("\n"), ""]
-
-
-def sign(app, what, name, obj, options, signature, returned):
-    """Show a signature as its source has it, in which shapes are short, less what Flax adds to a module."""
-    if what not in ("class", "function"):
-        return None
-    node = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(obj)))).body[0]
-    if isinstance(node, ast.FunctionDef):
-        return f"({ast.unparse(node.args)})", node.returns and ast.unparse(node.returns)
-    fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
-    return f"({', '.join(ast.unparse(field) for field in fields)})".replace(" = ", "="), None
-
-
-def leave_out(app, what, name, obj, skip, options):
-    """Leave out of a class what its signature says already."""
-    return True if what == "class" else None
-
-
-class CompiledDocumenter(FunctionDocumenter):
-    """A function that JAX has compiled is documented as a function."""
-
-    objtype, directivetype, priority = "compiled", "function", FunctionDocumenter.priority + 1
-
-    @classmethod
-    def can_document_member(cls, member, membername, isattr, parent):
-        """Whether this is one."""
-        return hasattr(member, "lower") and hasattr(member, "__wrapped__")
-
-
 def setup(app):
     """Register before the theme's header buttons (priority 501), which read ``ipynb_source``."""
-    for extension in ("autodoc", "napoleon"):
-        app.setup_extension(f"sphinx.ext.{extension}")
-    app.add_autodocumenter(CompiledDocumenter)
-    app.connect("autodoc-process-docstring", mark_up, priority=400)  # before napoleon
-    app.connect("autodoc-process-signature", sign)
-    app.connect("autodoc-skip-member", leave_out)
     app.connect("config-inited", switch_on_links)
     app.connect("html-collect-pages", add_missing_page)
     app.connect("html-page-context", describe)
@@ -258,7 +168,6 @@ def setup(app):
     app.connect("html-page-context", load_playground)
     app.connect("html-page-context", offer_notebook, priority=500)
     app.connect("html-page-context", mend_markup)
-    app.connect("html-page-context", link_helpers)
     app.connect("build-finished", keep_policy, priority=900)
     app.connect("build-finished", lighten_figures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -15,7 +15,6 @@ def weigh(context, address, path):
     answers = []
     page.on("response", lambda answer: answers.append(answer))
     page.goto(f"{address}/{path}")
-    page.wait_for_function("window.MathJax?.startup?.promise ?? true")
     page.evaluate("document.querySelectorAll('img').forEach(image => (image.loading = 'eager'))")
     page.wait_for_load_state("networkidle")
     parts = {}

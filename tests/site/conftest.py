@@ -76,9 +76,8 @@ def open_page(browser, address):
         page.on("pageerror", lambda error: page.faults.append(f"error: {error}"))
         page.on("response", lambda r: r.status >= 400 and page.faults.append(f"{r.status}: {r.url}"))
         page.goto(f"{address}/{path}")
-        page.wait_for_function(
-            "async () => { await window.MathJax?.startup?.promise; return await document.fonts.ready }"
-        )
+        if options.get("java_script_enabled", True):
+            page.wait_for_function("async () => await document.fonts.ready")
         return page
 
     yield load

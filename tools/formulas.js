@@ -1,0 +1,13 @@
+/** Set formulas with MathJax: [[TeX, whether it is displayed], ...] to {formulas: [HTML, ...], style: CSS}, as JSON. */
+"use strict";
+const formulas = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
+const load = ["input/tex", "output/chtml", "a11y/assistive-mml"]; // the last: MathML that is heard and not seen
+const chtml = { fontURL: "mathjax/fonts", adaptiveCSS: true, scale: 1.2 }; // as wide as the text's font, on average
+const tex = { packages: { "[-]": ["noundefined"] } }; // which would show an unknown command in red, and go on
+
+require("./mathjax/node-main.js").init({ loader: { load }, chtml, tex }).then((MathJax) => {
+  const { adaptor } = MathJax.startup;
+  const set = formulas.map(([tex, display]) => adaptor.outerHTML(MathJax.tex2chtml(tex, { display })));
+  const style = adaptor.textContent(MathJax.chtmlStylesheet());
+  process.stdout.write(JSON.stringify({ formulas: set, style }));
+});
