@@ -2,7 +2,9 @@
 "use strict";
 const Playground = require("../playground/engine.js"),
   Diagnostics = require("../playground/diagnostics.js"),
-  { tasks } = require("../tests/playground/moons.json");
+  tasks = [0, 6, 12]
+    .map((t) => require("../playground/tasks.js")[t])
+    .map((points) => ({ x: points.flatMap((p) => p.slice(0, 2)), y: points.map((p) => p[2]) }));
 
 const seconds = (begun) => (({ user, system }) => (user + system) / 1e6)(process.cpuUsage(begun));
 const mean = (list) => list.reduce((a, b) => a + b, 0) / list.length;

@@ -1,14 +1,11 @@
 /**
  * What the playground's draws say, and how far they may be trusted: averages of predictions, R-hat, effective sample
- * sizes. A classic script beside engine.js, which it does not need; `draws` are those of sampler.shown().
+ * sizes. `draws` are those of sampler.shown(). Needs engine.js.
  */
-const Diagnostics = (() => {
+const Diagnostics = ((engine) => {
   "use strict";
-  const vectors = (count, length) => Array.from({ length: count }, () => new Float64Array(length));
+  const { expect, vectors } = engine;
   const sum = (list) => list.reduce((a, b) => a + b, 0);
-  function expect(right, name, given, expected) {
-    if (!right) throw new Error(`${name}: given ${given}, expected ${expected}`);
-  }
 
   /**
    * Collect one number of every draw, of as many draws as all chains hold.
@@ -23,8 +20,7 @@ const Diagnostics = (() => {
 
   /** Halve the chains: a trend within a chain then shows as a difference between two. */
   function halves(chains) {
-    const lengths = Array.from(chains, (chain) => chain.length),
-      length = lengths[0] >> 1;
+    const lengths = Array.from(chains, (chain) => chain.length), length = lengths[0] >> 1;
     const same = lengths.every((other) => other === lengths[0]) && length > 3;
     expect(same, "series", `chains of ${lengths} draws`, "one chain or more, of one length, 8 or more");
     return Array.from(chains).flatMap((chain) => [chain.slice(0, length), chain.slice(-length)]);
@@ -32,10 +28,8 @@ const Diagnostics = (() => {
 
   /** Mean autocovariance of chains at any lag; variance within chains, and that of a draw of any chain. */
   function moments(chains) {
-    const length = chains[0].length,
-      means = chains.map((chain) => sum(chain) / length);
-    const mean = sum(means) / chains.length,
-      between = sum(means.map((m) => (m - mean) ** 2)) / (chains.length - 1);
+    const length = chains[0].length, means = chains.map((chain) => sum(chain) / length);
+    const mean = sum(means) / chains.length, between = sum(means.map((m) => (m - mean) ** 2)) / (chains.length - 1);
     function covariance(lag) {
       let total = 0;
       chains.forEach((chain, c) => {
@@ -48,19 +42,12 @@ const Diagnostics = (() => {
   }
 
   /**
-   * Split R-hat, the classical one (Gelman et al. 2013): for quantities that have a variance, as predictions have.
+   * R-hat as ArviZ's and the book's (Vehtari et al. 2021): of ranks, the larger of those of location and of spread.
    * @param {Float64Array[]} chains [chain][draw]
    * @returns {number} NaN if no chain moves
    */
-  function splitRhat(chains) {
-    const { within, total } = moments(halves(chains));
-    return Math.sqrt(total / within);
-  }
-
-  /** R-hat as ArviZ's and the book's (Vehtari et al. 2021): of ranks, the larger of those of location and of spread. */
   function rhat(chains) {
-    const parts = halves(chains),
-      sorted = Float64Array.from(parts.flatMap((part) => Array.from(part))).sort();
+    const parts = halves(chains), sorted = Float64Array.from(parts.flatMap((part) => Array.from(part))).sort();
     const middle = (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
     const folded = parts.map((part) => part.map((value) => Math.abs(value - middle)));
     const [location, spread] = [parts, folded].map((of) => moments(normalScores(of)));
@@ -74,8 +61,7 @@ const Diagnostics = (() => {
     const scores = new Float64Array(all.length);
     for (let first = 0, next; first < order.length; first = next) {
       for (next = first + 1; next < order.length && all[order[next]] === all[order[first]];) next++;
-      const rank = (first + 1 + next) / 2,
-        score = normalQuantile((rank - 0.375) / (all.length + 0.25));
+      const rank = (first + 1 + next) / 2, score = normalQuantile((rank - 0.375) / (all.length + 0.25));
       for (let i = first; i < next; i++) scores[order[i]] = score;
     }
     return chains.map((chain, c) => scores.slice(c * chain.length, (c + 1) * chain.length));
@@ -87,12 +73,10 @@ const Diagnostics = (() => {
     const b = [-54.47609879822406, 161.5858368580409, -155.6989798598866, 66.80131188771972, -13.28068155288572, 1];
     const c = [-0.007784894002430293, -0.3223964580411365, -2.400758277161838, -2.549732539343734, 4.374664141464968];
     const d = [0.007784695709041462, 0.3224671290700398, 2.445134137142996, 3.754408661907416, 1];
-    a.push(2.506628277459239);
-    c.push(2.938163982698783);
+    a.push(2.506628277459239), c.push(2.938163982698783);
     const polynomial = (coefficients, z) => coefficients.reduce((value, coefficient) => value * z + coefficient, 0);
     if (p > 0.5) return -normalQuantile(1 - p);
-    const tail = Math.sqrt(-2 * Math.log(p)),
-      q = p - 0.5;
+    const tail = Math.sqrt(-2 * Math.log(p)), q = p - 0.5;
     return p < 0.02425 ? polynomial(c, tail) / polynomial(d, tail) : (polynomial(a, q * q) / polynomial(b, q * q)) * q;
   }
 
@@ -103,10 +87,8 @@ const Diagnostics = (() => {
    * @returns {number} draws; NaN if no chain moves
    */
   function effectiveSampleSize(chains) {
-    const parts = halves(chains),
-      { covariance, within, total } = moments(parts);
-    const length = parts[0].length,
-      numDraws = parts.length * length;
+    const parts = halves(chains), { covariance, within, total } = moments(parts);
+    const length = parts[0].length, numDraws = parts.length * length;
     const correlation = (lag) => 1 - (within - covariance(lag)) / total;
     let [even, odd, least, time] = [1, correlation(1), Infinity, -1];
     for (let lag = 1; lag < length - 3 && even + odd > 0; lag += 2) {
@@ -161,15 +143,11 @@ const Diagnostics = (() => {
     function average({ id, made, capacity }, weights = null) {
       const rows = Array.from(id.keys()).filter((row) => isCurrent(id[row]));
       expect(rows.length, "draws", 0, "one that update has predicted, or more");
-      const numPoints = of(id[rows[0]]).length,
-        [mean, square] = vectors(2, numPoints);
-      const chains = vectors(made.length, numPoints),
-        totals = new Float64Array(made.length);
+      const numPoints = of(id[rows[0]]).length, [mean, square] = vectors(2, numPoints);
+      const chains = vectors(made.length, numPoints), totals = new Float64Array(made.length);
       let squaredNoise = null;
       for (const row of rows) {
-        const { p, noise } = entries.get(id[row]),
-          c = Math.floor(row / capacity),
-          chain = chains[c];
+        const { p, noise } = entries.get(id[row]), c = Math.floor(row / capacity), chain = chains[c];
         const weight = weights ? weights[row] : 1;
         totals[c] += weight;
         if (noise !== null) squaredNoise += weight * noise;
@@ -191,6 +169,6 @@ const Diagnostics = (() => {
     return { update, average, of };
   }
 
-  return { series, splitRhat, rhat, effectiveSampleSize, predictionTable };
-})();
+  return { series, rhat, effectiveSampleSize, predictionTable };
+})(typeof Playground === "undefined" ? require("./engine.js") : Playground); // a page loads it first; Node here
 if (typeof module !== "undefined") module.exports = Diagnostics;

@@ -245,6 +245,6 @@ const Playground = (() => {
     tune(first);
     return { advance, retarget, imposeStepSize, shown, state, target: () => target };
   }
-  return { generator, target, sampler };
+  return { generator, target, sampler, every, expect, vectors };
 })();
 if (typeof module !== "undefined") module.exports = Playground;

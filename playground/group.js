@@ -1,10 +1,7 @@
 /** Several tasks, each with its network, that share a normal prior and so learn from each other; needs engine.js. */
 const Group = ((engine) => {
   "use strict";
-  const every = (list, test) => typeof list === "object" && list !== null && Array.prototype.every.call(list, test);
-  function expect(right, name, given, expected) {
-    if (!right) throw new Error(`${name}: given ${given}, expected ${expected}`);
-  }
+  const { every, expect } = engine;
 
   /**
    * The log posterior of all tasks: weight of task t in layer l = mean + sd[l] * offset[t]. Means and offsets are

@@ -1,7 +1,7 @@
 /** The playground's page: every element of class "playground" becomes one. Needs the other scripts of its folder. */
 (() => {
   "use strict";
-  const { drawing, sets, presets, complete, pointsOf, farStart, targetOf, encode, decode } = PlaygroundState;
+  const { drawing, sets, presets, complete, pointsOf, storedOf, farStart, targetOf, encode, decode } = PlaygroundState;
   const { SIDE, limits, shapeOf, cornerOf, place, gridOf } = drawing;
   const SETTLED = 150; // draws of each chain from which on a picture is called settled, if they agree
   const APART = 0.1, MIXED = 0.2; // ranges of the chains' mean probabilities: hatched; chains that disagree
@@ -74,6 +74,7 @@
     set: simple("set", "Data set", Object.keys(sets), all, textsOfSets),
   };
   const OF_DATA = ["count", "gap", "spread"];
+  const OF_STORED = ["group", "without", "set"]; // what may be changed where nothing is sampled
   const isDrawn = ({ set }) => !(set === "twelve" || set.startsWith("task")); // by a generator that makes any number
 
   function mount(root) {
@@ -116,6 +117,7 @@
       root.append(...titles.map((title, k) => fold(title, folds[k])));
     }
 
+    const isStored = () => storedOf(state) !== null;
     /** Show a state from the beginning. */
     function open(whole) {
       initial ??= whole;
@@ -123,7 +125,8 @@
       begin();
       layOut();
       const focused = document.activeElement?.id;
-      const fits = (name) => controls[name]?.kinds.includes(state.kind) && (isDrawn(state) || !OF_DATA.includes(name));
+      const ofSet = ({ kinds }, name) => kinds.includes(state.kind) && (isDrawn(state) || !OF_DATA.includes(name));
+      const fits = (name) => controls[name] && (isStored() ? OF_STORED.includes(name) : ofSet(controls[name], name));
       const named = state.controls.filter(fits);
       first.replaceChildren(...named.map(control));
       const unnamed = Object.keys(controls).filter((name) => fits(name) && !named.includes(name));
@@ -143,6 +146,7 @@
     }
     /** Change a part of the state; draws are kept where they can be. */
     function change(part) {
+      if ("points" in part && isStored()) return;
       const { width } = state;
       state = { ...state, ...part };
       if ("far" in part || state.width !== width || (state.far && "step" in part)) begin();
@@ -230,7 +234,7 @@
       if (state.kind !== "curve") change({ points: state.points.with(k, point.with(2, 1 - point[2])) });
     }
     function add(x, y, label, task) {
-      if (state.points.length >= 400) return;
+      if (state.points.length >= 400 || isStored()) return;
       const [limit, height] = limits[state.kind];
       const more = { classes: [label], groups: [label, task], curve: [] }[state.kind];
       chosen = state.points.length;
@@ -247,7 +251,7 @@
     }
     overlay.addEventListener("pointerdown", (event) => {
       const mark = event.target.closest("g");
-      if (!mark || event.button !== 0) return;
+      if (!mark || event.button !== 0 || isStored()) return;
       choose(Number(mark.dataset.k));
       dragged = { k: chosen, from: [event.clientX, event.clientY], isFar: false, to: null };
       overlay.setPointerCapture(event.pointerId);
@@ -314,7 +318,8 @@
       return [points, button("Add a point", redraw(() => add(0, 0, 1, 0)))];
     }
     function surfaceTable() {
-      const size = SIZES[state.kind], [limit] = limits[state.kind], as = wasSettled ? "settled" : "not settled yet";
+      const size = SIZES[state.kind], [limit] = limits[state.kind];
+      const as = { true: "settled", false: "not settled yet", stored: "stored" }[root.dataset.settled];
       const { mean: p, epistemic, aleatoric } = average, at = (i) => ((2 * limit * i) / (size - 1) - limit).toFixed(1);
       if (state.kind === "curve") {
         const numbers = (i) => [p[i], Math.sqrt(epistemic[i]), Math.sqrt(epistemic[i] + aleatoric[i])];
@@ -331,6 +336,7 @@
       });
     }
     function chainsTable() {
+      if (isStored()) return [status.textContent];
       const { draws, kind } = sampler.shown(), { acceptance, stepSize, divergences } = sampler.state();
       if (!["fresh", "imposed"].includes(kind) || Math.min(...draws.made) < 20) return ["Too few new draws yet."];
       const series = { "log density": Diagnostics.series(draws, (row) => draws.logDensity[row]) };
@@ -416,6 +422,17 @@
       }
     }
 
+    function showStored() {
+      const { mean: p, rhat } = storedOf(state);
+      average = { mean: p };
+      ranges = p.map(() => 0);
+      paintSurfaces(Paint.context(canvas, ...shapeOf(state.kind).extent), null);
+      root.dataset.settled = "stored";
+      const text = `Stored, not sampled here: eight chains of the book's sampler, R-hat ${rhat.toFixed(2)} at most.`;
+      if (status.textContent !== text) status.textContent = spoken.textContent = trouble + text;
+      tell();
+    }
+
     /** Whether there are enough draws of the target as it is, by step sizes as they are. */
     const isLong = () => ["fresh", "imposed"].includes(sampler.shown().kind) && sampler.state().draws >= SETTLED;
     const isDone = () => isLong() && Math.min(...sampler.shown().draws.made) >= ENOUGH;
@@ -450,6 +467,7 @@
     // The loop: a slice of sampling and one of predicting, and a picture now and then.
     function frame(now) {
       waiting = 0;
+      if (isStored()) return showStored();
       if (dragged?.to) {
         state = { ...state, points: shifted(dragged.k, dragged.to.x, dragged.to.y) };
         const [x, y] = place(state.kind, state.points[dragged.k], state.points[dragged.k][3]);

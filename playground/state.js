@@ -53,6 +53,10 @@ const PlaygroundState = (() => {
   };
   for (const [t, points] of (typeof BookTasks === "undefined" ? require("./tasks.js") : BookTasks).entries())
     sets[`task${t + 1}`] = { text: `task ${t + 1} of the book`, kind: "classes", make: () => points };
+  const read = () => require("../book/results/playground/borrowing.json").rows;
+  const series = typeof BookSeries === "undefined" ? read() : BookSeries; // joined to the script when the book is built
+  const fifty = series[0].points.split(";").map((point) => point.split(",").map(Number));
+  sets.fifty = { text: "six tasks of fifty labels, stored", kind: "groups", make: () => fifty, isStored: true };
 
   /** Values of a state that no preset names. sds: of the weights by layer; group: of the tasks' weights, 0: learnt. */
   const usual = { set: "twelve", count: 50, spread: 0.3, seed: 1, gap: false, width: 5, step: 1, noise: 0 };
@@ -72,6 +76,7 @@ const PlaygroundState = (() => {
     step: { set: "task1", controls: ["step", "output"] },
     "far-start": { set: "curve", count: 40, spread: 0.1, far: true, step: 0.05, controls: ["step", "far"] },
     group: { set: "six" },
+    "group-50": { set: "fifty" },
     "group-without": { set: "six", without: true, controls: ["group"] },
     curve: { set: "curve", count: 40, spread: 0.1 },
     "curve-gap": { set: "wave", count: 40, spread: 0.1, gap: true, controls: ["gap", "count"] },
@@ -83,6 +88,14 @@ const PlaygroundState = (() => {
   function complete(part) {
     const { kind } = sets[part.set ?? usual.set], state = { ...usual, ...usualOf[kind], ...part, kind };
     return { ...state, points: part.points ?? pointsOf(state) };
+  }
+
+  /** What is stored of a state: probabilities of class 1 [task and point of the grid], and R-hat; of others null. */
+  function storedOf({ set, group, without }) {
+    if (!sets[set].isStored) return null;
+    const row = series.find(({ sd, without: isOff }) => sd === (group || "learnt") && isOff === without);
+    const mean = Float64Array.from(row.surfaces.match(/../g), (digits) => Number(digits) / 100);
+    return { mean, rhat: row.check.rhat.predictions };
   }
 
   /** Points of the state's data set; those in the middle are left out where there is to be a gap. */
@@ -127,8 +140,8 @@ const PlaygroundState = (() => {
   function encode(state) {
     const { points, sds, controls, kind, ...others } = state;
     const changed = Object.entries(others).filter(([name, value]) => value !== usual[name]);
-    const listed = points.map((point) => point.join(",")).join(";");
-    const lists = { sds: sds.join(","), controls: controls.join(","), points: listed };
+    const lists = { sds: sds.join(","), controls: controls.join(",") };
+    if (!sets[state.set].isStored) lists.points = points.map((point) => point.join(",")).join(";");
     return [...changed, ...Object.entries(lists)].map(([name, value]) => `${name}=${value}`).join("&");
   }
 
@@ -144,6 +157,7 @@ const PlaygroundState = (() => {
       else part[name] = typeof usual[name] === "number" ? Number(value) : value;
     }
     if (!(part.set === undefined || Object.hasOwn(sets, part.set))) wrong(part.set);
+    if (sets[part.set]?.isStored) delete part.points; // these stay as they are
     const state = complete(part), columns = { classes: 3, groups: 4, curve: 2 }[state.kind];
     const isPoint = (point) => {
       const [x, y, label = 0, task = 0] = point, isNear = Math.abs(x) <= 10 && Math.abs(y) <= 10;
@@ -158,6 +172,6 @@ const PlaygroundState = (() => {
   }
 
   const drawing = { SIDE, limits, shapeOf, cornerOf, place, gridOf };
-  return { drawing, sets, presets, stills, complete, pointsOf, farStart, targetOf, encode, decode };
+  return { drawing, sets, presets, stills, complete, pointsOf, storedOf, farStart, targetOf, encode, decode };
 })();
 if (typeof module !== "undefined") module.exports = PlaygroundState;

@@ -30,7 +30,8 @@ def test_formulas_are_set_where_they_stand(tmp_path):
     text = build(tmp_path, r"\sigma^2")
     assert text.count("<mjx-container") == text.count("<math ") == 2
     assert "<mi>a</mi><mo>&lt;</mo><mi>b</mi>" in text and "<mi>σ</mi>" in text
-    assert re.search(r'#</a></span><mjx-container.*display="true"', text) and "</span> and (c)</p>" in text
+    assert re.search(r'#</a></span><mjx-container.*display="true"[^>]* tabindex="0"', text)
+    assert "</span> and (c)</p>" in text
     assert '<link rel="stylesheet" href="../_static/formulas.css" />' in text
     assert "MJXTEX" in (tmp_path / "_static/formulas.css").read_text()
 

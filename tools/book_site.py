@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import io
+import json
 import re
 from html import escape
 from pathlib import Path
@@ -20,6 +21,7 @@ POLICY = (
     "font-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'"
 )
 PLAYGROUND = Path(__file__).parents[1] / "playground"
+SERIES = Path(__file__).parents[1] / "book/results/playground/borrowing.json"
 PARTS = ("engine", "diagnostics", "group", "tasks", "state", "paint", "page")
 INLINE = re.compile(r"(?:<script(?![^>]*\b(?:src|type)=)[^>]*>(?:.*?)</script>\s*)+", flags=re.S)
 
@@ -104,8 +106,11 @@ def join_playground(app):
     """Make one classic script of the playground's parts: it also runs in pages opened from a disk."""
     static = Path(app.outdir, "_static")
     static.mkdir(parents=True, exist_ok=True)
-    parts = [(PLAYGROUND / f"{name}.js").read_text() for name in PARTS]
-    (static / "playground.js").write_text("\n".join(parts))
+    rows = json.loads(SERIES.read_text(encoding="utf-8"))["rows"]
+    kept = [{key: row[key] for key in ("points", "sd", "without", "surfaces", "check") if key in row} for row in rows]
+    parts = [f"const BookSeries = {json.dumps(kept)};"]
+    parts += [(PLAYGROUND / f"{name}.js").read_text(encoding="utf-8") for name in PARTS]
+    (static / "playground.js").write_text("\n".join(parts), encoding="utf-8")
     (static / "playground.css").write_text((PLAYGROUND / "page.css").read_text())
 
 

@@ -7,7 +7,11 @@ const tex = { packages: { "[-]": ["noundefined"] } }; // which would show an unk
 
 require("./mathjax/node-main.js").init({ loader: { load }, chtml, tex }).then((MathJax) => {
   const { adaptor } = MathJax.startup;
-  const set = formulas.map(([tex, display]) => adaptor.outerHTML(MathJax.tex2chtml(tex, { display })));
+  const set = formulas.map(([tex, display]) => {
+    const made = MathJax.tex2chtml(tex, { display });
+    if (display) adaptor.setAttribute(made, "tabindex", "0"); // on phones it scrolls, with the keyboard, too
+    return adaptor.outerHTML(made);
+  });
   const style = adaptor.textContent(MathJax.chtmlStylesheet());
   process.stdout.write(JSON.stringify({ formulas: set, style }));
 });

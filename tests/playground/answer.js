@@ -22,7 +22,7 @@ const answers = {
   /** R-hats and effective sample size of chains. */
   diagnose(chains) {
     const series = chains.map((chain) => Float64Array.from(chain));
-    return [Diagnostics.rhat(series), Diagnostics.splitRhat(series), Diagnostics.effectiveSampleSize(series)];
+    return [Diagnostics.rhat(series), Diagnostics.effectiveSampleSize(series)];
   },
   /** Draws [quantity][chain][draw] of probabilities, or of means and noise; of a twin that is changed, if it is. */
   draw({ spec, grid, changes, options }) {

@@ -100,6 +100,29 @@ test("a task without labels shows what the others have in common at a small scal
   assert.ok(strength(near.slice(0, cells)) > 0.25 && strength(far.slice(0, cells)) < 0.1);
 });
 
+test("six tasks of fifty labels are stored at every scale that the slider has, on the grid that is drawn", () => {
+  const state = State.complete(State.presets["group-50"]);
+  assert.equal(state.points.length, 300);
+  assert.equal(State.storedOf(State.complete(State.presets.group)), null);
+  for (const group of [0.01, 0.03, 0.1, 0.3, 1, 3, 0])
+    for (const without of [false, true]) {
+      const { mean: p, rhat } = State.storedOf({ ...state, group, without });
+      assert.equal(p.length, State.drawing.gridOf("groups", 13).length / 2);
+      assert.ok(p.every((value) => value >= 0 && value <= 1) && rhat > 0.99 && rhat < 1.05, `${group}, ${without}: ${rhat}`);
+      if (without) continue;
+      const right = state.points.map(([x, y, label, task]) => {
+        const [i, j] = [x, y].map((v) => Math.round((12 * (v + 3)) / 6)); // the nearest point of the grid
+        return p[(task * 13 + j) * 13 + i] > 0.5 === (label === 1) ? 1 : 0;
+      });
+      assert.ok(mean(right) > 0.8, `${group}: ${mean(right)} of the labels`);
+    }
+  const moved = (group) => {
+    const [kept, lost] = [false, true].map((without) => State.storedOf({ ...state, group, without }).mean.slice(0, 169));
+    return mean(Array.from(kept, (p, n) => Math.abs(p - lost[n])));
+  };
+  assert.deepEqual([0.01, 3, 0].map((group) => moved(group).toFixed(2)), ["0.02", "0.42", "0.04"]);
+});
+
 test("a link holds the whole state, of every preset and every data set", () => {
   const states = [...Object.values(State.presets), ...Object.keys(State.sets).map((set) => ({ set, width: 2, far: true, step: 0.25 }))];
   assert.ok(states.length > 25);

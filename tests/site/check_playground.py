@@ -159,6 +159,28 @@ def test_controls_do_what_they_say(playground):
     assert page.faults == []
 
 
+def test_stored_surfaces_say_that_they_are(playground):
+    """Nothing is sampled, points stay, the scale of the group chooses among them; other sets then run again."""
+    page = playground("group-50")
+    page.wait_for_selector(".playground[data-settled=stored] .playground-status:has-text('Stored, not sampled here')")
+    known = page.evaluate("[...document.querySelector('.playground').playground.average().mean]")
+    page.get_by_label("Scale σ of the group").fill("0")
+    page.get_by_label("Task 1 loses its labels").check()
+    until(page, f"document.querySelector('.playground').playground.average().mean[80] !== {known[80]}")
+    page.locator(".playground-stage svg").focus()
+    for key in ("f", "Delete", "Insert", "ArrowUp"):
+        page.keyboard.press(key)
+    assert page.evaluate(f"{STATE}.points.length") == 300
+    assert page.evaluate(DRAWS) == 0
+    page.locator(".playground summary", has_text="Data, network and prior").click()
+    assert page.get_by_label("Units a hidden layer").count() == 0
+    page.locator(".playground summary", has_text="What is shown, as a table").click()
+    assert page.locator(".playground table:has-text('task 6 (stored)')").count() == 1
+    page.get_by_label("Data set", exact=True).select_option("six tasks of ten labels")
+    until(page, f"{DRAWS} > 20")
+    assert page.faults == []
+
+
 def test_it_stops_when_told_and_out_of_sight(playground):
     """Pause stops the draws, and so does scrolling away."""
     page = playground("output-scale")

@@ -1,0 +1,1 @@
+"""What the playground shows and does not compute on the spot."""
