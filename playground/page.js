@@ -194,6 +194,7 @@
       overlay.setAttribute("viewBox", `0 0 ${extent.join(" ")}`);
       stage.style.aspectRatio = extent.join(" / ");
       side.hidden = kind !== "classes";
+      if (!isSmall) folds[0].parentElement.hidden = tapBox.hidden = isStored(); // no points to edit
       chosen = Math.max(0, Math.min(chosen, points.length - 1));
       overlay.replaceChildren(...points.map(markOf));
       choose(chosen);
@@ -217,7 +218,8 @@
       overlay.children[chosen]?.classList.add("playground-chosen");
       const flips = state.kind === "curve" ? "" : "F flips its class, ";
       const keys = `Page Up and Page Down choose one, arrow keys move it, ${flips}Delete deletes it, Insert adds one.`;
-      overlay.setAttribute("aria-label", `${state.points.length} points. ${keys}`);
+      const does = isStored() ? "They are stored, and stay as they are." : keys;
+      overlay.setAttribute("aria-label", `${state.points.length} points. ${does}`);
       if (state.points.length) overlay.setAttribute("aria-activedescendant", id(`point-${chosen}`));
       else overlay.removeAttribute("aria-activedescendant");
     }

@@ -174,6 +174,8 @@ def test_stored_surfaces_say_that_they_are(playground):
     assert page.evaluate(DRAWS) == 0
     page.locator(".playground summary", has_text="Data, network and prior").click()
     assert page.get_by_label("Units a hidden layer").count() == 0
+    for text in ("A click or tap", "Points as a table"):
+        assert not page.get_by_text(text, exact=True).is_visible()
     page.locator(".playground summary", has_text="What is shown, as a table").click()
     assert page.locator(".playground table:has-text('task 6 (stored)')").count() == 1
     page.get_by_label("Data set", exact=True).select_option("six tasks of ten labels")
