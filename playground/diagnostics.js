@@ -73,7 +73,8 @@ const Diagnostics = ((engine) => {
     const b = [-54.47609879822406, 161.5858368580409, -155.6989798598866, 66.80131188771972, -13.28068155288572, 1];
     const c = [-0.007784894002430293, -0.3223964580411365, -2.400758277161838, -2.549732539343734, 4.374664141464968];
     const d = [0.007784695709041462, 0.3224671290700398, 2.445134137142996, 3.754408661907416, 1];
-    a.push(2.506628277459239), c.push(2.938163982698783);
+    a.push(2.506628277459239);
+    c.push(2.938163982698783);
     const polynomial = (coefficients, z) => coefficients.reduce((value, coefficient) => value * z + coefficient, 0);
     if (p > 0.5) return -normalQuantile(1 - p);
     const tail = Math.sqrt(-2 * Math.log(p)), q = p - 0.5;

@@ -17,6 +17,7 @@
       "draw alone. Circles: class 0; triangles: class 1. Hatched: the chains do not agree.",
     groups: "Six tasks, a panel each. Colour: mean probability of class 1. Line: where it is 1/2. Hatched: the " +
       "chains do not agree.",
+    stored: "Six tasks, a panel each. Colour: mean probability of class 1. Line: where it is 1/2.",
     curve: "Line: mean curve. Dark band: where the curve lies (2 standard deviations). Light band: where a new " +
       "measurement lies. Dashed: the curve of the newest draw alone. Hatched: the chains do not agree.",
   };
@@ -117,7 +118,7 @@
       root.append(...titles.map((title, k) => fold(title, folds[k])));
     }
 
-    const isStored = () => storedOf(state) !== null;
+    const isStored = () => Boolean(sets[state.set].isStored);
     /** Show a state from the beginning. */
     function open(whole) {
       initial ??= whole;
@@ -198,7 +199,7 @@
       chosen = Math.max(0, Math.min(chosen, points.length - 1));
       overlay.replaceChildren(...points.map(markOf));
       choose(chosen);
-      caption.textContent = captions[kind];
+      caption.textContent = captions[isStored() ? "stored" : kind];
       link.href = `${isSmall ? root.dataset.page : ""}#${encode(state)}`;
       tell();
     }
@@ -236,11 +237,11 @@
       if (state.kind !== "curve") change({ points: state.points.with(k, point.with(2, 1 - point[2])) });
     }
     function add(x, y, label, task) {
-      if (state.points.length >= 400 || isStored()) return;
+      if (state.points.length >= 400) return;
       const [limit, height] = limits[state.kind];
       const more = { classes: [label], groups: [label, task], curve: [] }[state.kind];
-      chosen = state.points.length;
       change({ points: [...state.points, [clamp(x, limit), clamp(y, height), ...more]] });
+      choose(state.points.length - 1);
     }
     /** Coordinates of the data, and the panel, of a place on the screen. */
     function locate(event) {
@@ -253,7 +254,7 @@
     }
     overlay.addEventListener("pointerdown", (event) => {
       const mark = event.target.closest("g");
-      if (!mark || event.button !== 0 || isStored()) return;
+      if (!mark || event.button !== 0) return;
       choose(Number(mark.dataset.k));
       dragged = { k: chosen, from: [event.clientX, event.clientY], isFar: false, to: null };
       overlay.setPointerCapture(event.pointerId);

@@ -90,10 +90,10 @@ const PlaygroundState = (() => {
     return { ...state, points: part.points ?? pointsOf(state) };
   }
 
-  /** What is stored of a state: probabilities of class 1 [task and point of the grid], and R-hat; of others null. */
+  /** What is stored of a state: probabilities of class 1 [task and point of the grid], and R-hat; null: nothing. */
   function storedOf({ set, group, without }) {
-    if (!sets[set].isStored) return null;
     const row = series.find(({ sd, without: isOff }) => sd === (group || "learnt") && isOff === without);
+    if (!sets[set].isStored || !row) return null;
     const mean = Float64Array.from(row.surfaces.match(/../g), (digits) => Number(digits) / 100);
     return { mean, rhat: row.check.rhat.predictions };
   }
@@ -166,6 +166,7 @@ const PlaygroundState = (() => {
     if (!(state.points.length <= 400 && state.points.every(isPoint))) wrong("points");
     const { count, spread, group, noise, step, kind } = state, layers = kind === "curve" ? 2 : 3;
     const sizes = [count, spread, group, noise, step];
+    if (sets[state.set].isStored && !storedOf(state)) wrong(`group=${group}`);
     if (!(widths.includes(state.width) && sizes.every((v) => v >= 0 && v <= 1000) && step)) wrong("numbers");
     if (!(state.sds.length === layers && state.sds.every((v) => v > 0 && v <= 1000))) wrong("scales");
     return state;

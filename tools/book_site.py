@@ -21,7 +21,7 @@ POLICY = (
     "font-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'"
 )
 PLAYGROUND = Path(__file__).parents[1] / "playground"
-SERIES = Path(__file__).parents[1] / "book/results/playground/borrowing.json"
+SERIES = PLAYGROUND.parent / "book/results/playground/borrowing.json"
 PARTS = ("engine", "diagnostics", "group", "tasks", "state", "paint", "page")
 INLINE = re.compile(r"(?:<script(?![^>]*\b(?:src|type)=)[^>]*>(?:.*?)</script>\s*)+", flags=re.S)
 

@@ -5,7 +5,7 @@ offset, all of them N(0, 1), and a scale that is learnt is half-normal, one a la
 none.
 """
 
-from helpers import data, densities, diagnostics, hierarchical, mcmc, networks
+from helpers import data, densities, diagnostics, hierarchical, mcmc, networks, plots
 from helpers.common import take
 
 import jax
@@ -24,8 +24,7 @@ SETTINGS = {
     "num_samples": 1600,
     "start_scale": 0.3,
     "predict_every": 8,
-    "side": 13,  # points of the grid, from -limit to limit
-    "limit": 3,
+    "side": 13,  # points of the grid's
 }
 NETWORK = networks.MLP()
 LOG_DENSITY, LOGITS = hierarchical.log_density(NETWORK), hierarchical.logits(NETWORK)
@@ -64,8 +63,7 @@ def unit(sd, without):
     sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
     posterior = mcmc.sample(key_chains, density, starts, data=(known, observed), **sizes)
     some = take(posterior.draws, np.s_[:, :: SETTINGS["predict_every"]])
-    line = jnp.linspace(-SETTINGS["limit"], SETTINGS["limit"], SETTINGS["side"])
-    grid = jnp.stack(jnp.meshgrid(line, line), axis=-1).reshape(-1, 2)  # the first coordinate runs fastest
+    grid = plots.grid(SETTINGS["side"])
     x = jnp.broadcast_to(grid, (num_tasks, *grid.shape))
     p = shared.of_draws(lambda position: jax.nn.sigmoid(LOGITS(whole(position, known), x)), some)
     return {"p": p, **shared.kept_of(posterior)}
@@ -96,7 +94,6 @@ def score(drawn, sd, without):
         "first": mean[0, at].round(4).tolist(),
         "first_error": error.round(5).tolist(),
         "check": shared.diagnosed(shared.run_of(drawn), p[..., ::10].reshape(*p.shape[:2], -1)),
-        "chains_differ": float(np.ptp(p.mean(axis=1), axis=0).max().round(3)),
     }
 
 

@@ -135,7 +135,7 @@ test("a link holds the whole state, of every preset and every data set", () => {
   assert.deepEqual(State.decode(State.encode(few)), few);
 });
 
-for (const link of ["set=none", "points=1,2", "points=1,2,x", "points=1,2,3", "width=3", "count=-1", "step=x", "sds=1,1", "sds=1,0,1", "__proto__=1", "set=toString"])
+for (const link of ["set=none", "points=1,2", "points=1,2,x", "points=1,2,3", "width=3", "count=-1", "step=x", "sds=1,1", "sds=1,0,1", "__proto__=1", "set=toString", "set=fifty&group=0.5"])
   test(`a link that the playground did not write is refused: ${link}`, () => {
     assert.throws(() => State.decode(link), /link: given .*expected/);
   });
