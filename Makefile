@@ -34,10 +34,12 @@ $(READY): | $(LOCKED)
 	$(BIN)/pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
-.PHONY: help book test check-site shake results check-results status benchmark stills lab lint pair lock clean distclean
+.PHONY: help environment book test check-site shake results check-results status benchmark stills lab lint pair lock clean distclean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
+
+environment: $(READY) ## make the environment alone: .venv
 
 book: $(READY) ## execute what changed and build the website: _build/html/index.html
 	@$(BIN)/python tools/execute.py
