@@ -38,17 +38,21 @@ def tie() -> np.ndarray:
     return np.subtract(chosen()["test_nll_by_task"], read_result("hierarchical_bnn/long_runs")["rows"][0]["task_nll"])
 
 
-def less(one: str = "chosen over tasks", other: str = "shared, N+(0, 1)") -> np.ndarray:
-    """NLL of one arm less another's on redrawn data sets, those where both have mixed, [redraw]."""
-    rows = {row["name"]: row for row in read_result("what_the_gain_is_made_of/arms")["rows"]}
-    arms = [rows[name] for name in (one, other)]
-    mixed = np.all([[check["mixed"] for check in row["check"]] for row in arms], axis=0)
-    return np.subtract(*(row["nll"] for row in arms))[mixed]
+def on_redraws(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """NLL of an arm on redrawn data sets, and whether it has mixed, both [redraw]; two arms have more of them."""
+    (row,) = (row for row in read_result("what_the_gain_is_made_of/arms")["rows"] if row["name"] == name)
+    later = [row[name] for row in read_result("what_the_gain_is_made_of/settled")["rows"] if name in row]
+    nll = row["nll"] + [one["nll"] for one in later]
+    mixed = [check["mixed"] for check in row["check"] + [one["check"] for one in later]]
+    return np.array(nll), np.array(mixed)
 
 
-def num_redraws() -> int:
-    """Return how many data sets were drawn anew."""
-    return read_result("what_the_gain_is_made_of/arms")["settings"]["num_redraws"]
+def less(one: str = "chosen over tasks", other: str = "shared, N+(0, 1)", unmixed: bool = False) -> np.ndarray:
+    """NLL of one arm less another's on the redrawn data sets of both, if not ``unmixed`` where both have mixed."""
+    of_both = [on_redraws(name) for name in (one, other)]
+    common = min(len(nll) for nll, _ in of_both)
+    (nll_one, mixed_one), (nll_other, mixed_other) = ((nll[:common], mixed[:common]) for nll, mixed in of_both)
+    return (nll_one - nll_other)[mixed_one & mixed_other | unmixed]
 
 
 def text(differences: ArrayLike, form: str = "{:.3f} ± {:.3f}") -> str:
