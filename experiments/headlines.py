@@ -65,11 +65,12 @@ def five_labels() -> dict[str, tuple[float, float]]:
     names = {
         "the draws themselves": "draws of a prior learnt from eighteen other tasks, weighted",
         "one normal": "flat network, a normal prior fitted to those draws",
+        "scales chosen for as many labels": "flat network, a scale per layer chosen for five labels on those tasks",
         "N(0, 1)": "flat network, N(0, 1) on every weight",
     }
     found = {}
     # Of what both have, the latter: its draws are aligned to their own mean.
-    results = [f"informative_priors/{name}" for name in ("transfer", "aligned_to_mean")]
+    results = [f"informative_priors/{name}" for name in ("transfer", "aligned_to_mean", "chosen_by_labels")]
     rows = {row["name"]: row for name in results for row in read_result(name)["rows"] if row["tasks"] == "moons"}
     for name, called in names.items():
         at = rows[name]["sizes"].index(5)

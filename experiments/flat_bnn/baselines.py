@@ -4,7 +4,7 @@ One network for all tasks that does not see the task; one that sees it as 18 ind
 regression. Four chains each on the sources' training data, scored on 1000 fresh test points a task.
 """
 
-from helpers import data, densities, diagnostics, mcmc, metrics, networks
+from helpers import data, densities, diagnostics, mcmc, metrics, networks, plots
 from helpers.common import take
 
 import jax
@@ -20,6 +20,8 @@ SETTINGS = {
     "num_warmup": 1000,
     "num_samples": {"one network for all tasks": 500, "task as a feature": 3000, "hierarchical logistic": 1000},
     "num_kept": 500,  # draws of each chain that predict
+    "shown": [0, 2, 3, 5, 9],  # tasks of which surfaces are kept
+    "grid": 25,  # points a side
 }
 NETWORK = networks.MLP()
 FLAT = densities.flat_log_density(NETWORK)
@@ -82,4 +84,14 @@ def score(drawn, name, **_):
         "nll_by_chain": [metrics.negative_log_likelihood(of_chain.mean(axis=0), y) for of_chain in p],
         "nll_by_chain_error": [diagnostics.nll_error(of_chain[None], y) for of_chain in p],
         "check": shared.diagnosed(posterior, p[..., ::100]),
+        "surfaces": surfaces(name, tasks, drawn["draws"]),
     }
+
+
+def surfaces(name, tasks, draws):
+    """Mean probability of each chain on a grid, [chain, task, point], three digits."""
+    grid = jnp.broadcast_to(plots.grid(SETTINGS["grid"]), (len(tasks.y_test), SETTINGS["grid"] ** 2, 2))
+    *_, logits = model(name, tasks._replace(x_test=grid))
+    p = shared.chain_means(lambda w: jax.nn.sigmoid(logits(w)), draws)
+    p = np.asarray(p, np.float64).reshape(len(p), *grid.shape[:2])[:, SETTINGS["shown"]]
+    return np.round(p, 3).tolist()

@@ -42,15 +42,20 @@ TOTAL = hierarchical.sum_over_tasks(lambda weights, task: OF_LABELS(weights, tas
 
 def units():
     """A region of a posterior each."""
+    return of_regions(SETTINGS["posteriors"], SETTINGS["num_runs"])
+
+
+def of_regions(posteriors, num_runs):
+    """Return the settings of the three regions of posteriors, (redraw, number of tasks), under each hyperprior."""
     return {
         f"{redraw}, {num_tasks} tasks, {hyperprior}, {regions.LAYERS[region]} widest": {
             "hyperprior": hyperprior,
             "region": region,
             "redraw": redraw,
             "num_tasks": num_tasks,
-            "num_runs": SETTINGS["num_runs"],
+            "num_runs": num_runs,
         }
-        for redraw, num_tasks in SETTINGS["posteriors"]
+        for redraw, num_tasks in posteriors
         for hyperprior in SETTINGS["hyperpriors"]
         for region in range(3)
     }

@@ -52,9 +52,14 @@ SMALL = setting("HalfNormal(1)", 1.0, 0, 2)
 
 def unit(hyperprior, power, redraw, num_tasks):
     """Sample from starts in all regions."""
+    return sampled(hyperprior, power, redraw, num_tasks, SETTINGS["num_samples"][str(num_tasks)])
+
+
+def sampled(hyperprior, power, redraw, num_tasks, num_samples):
+    """Sample so many draws of each chain."""
     key_start, key_chains = jax.random.split(shared.key(SETTINGS["seed"], redraw, num_tasks, hyperprior, power))
     starts = regions.starts(key_start, num_tasks, SETTINGS["starts"], SETTINGS["start_scale"], SETTINGS["start_sd"])
-    sizes = {"num_warmup": SETTINGS["num_warmup"], "num_samples": SETTINGS["num_samples"][str(num_tasks)]}
+    sizes = {"num_warmup": SETTINGS["num_warmup"], "num_samples": num_samples}
     observed = regions.observed(redraw, num_tasks, power)
     posterior = mcmc.sample(key_chains, HIERARCHICAL[hyperprior], starts, data=observed, **sizes)
     return {"log_sd": posterior.draws["log_sd"], **shared.kept_of(posterior)}
