@@ -138,7 +138,7 @@ const Playground = (() => {
     const sizes = { trajectory: 1, acceptance: 0.8 }, settings = { ...sizes, ...counts, ...options };
     for (const [name, value] of Object.entries(settings))
       expect(name in counts ? isCount(value) : name in sizes && isPositive(value), name, value, "an option, above 0");
-    let target, chains, fresh, settled, weights, worth, rounds, tuning, turn, imposed = null, serial = 0;
+    let target, chains, fresh, tuned, settled, weights, worth, rounds, tuning, turn, imposed = null, serial = 0;
     /** Each chain's last draws: row = chain * capacity + number made before % capacity; id 0: no draw. */
     function noDraws() {
       const [id, logDensity, logLikelihood] = vectors(3, settings.chains * capacity);
@@ -162,11 +162,11 @@ const Playground = (() => {
         expect(Number.isFinite(chain.density), "log density", chain.density, "a finite number where a chain is");
         Object.assign(chain, { anchor: chain.logAverage, logStep: chain.logAverage, error: 0, count: 0 });
       }
-      [tuning, rounds, turn, weights, fresh] = [length, 0, 0, null, noDraws()];
+      [tuning, rounds, turn, weights, tuned, fresh] = [length, 0, 0, null, null, noDraws()];
     }
     const phase = () => (imposed !== null ? "imposed" : rounds < tuning ? "warm-up" : "sampling");
     const learnt = (chain) => Math.exp(rounds < tuning ? chain.logStep : chain.logAverage);
-    const { capacity, enough } = settings, held = () => Math.min(capacity, ...fresh.made);
+    const { capacity, enough } = settings, held = (draws = fresh) => Math.min(capacity, ...draws.made);
     function transition(c) {
       const chain = chains[c], { random, position, gradient, trial, slope, momentum } = chain, { size } = target;
       const step = imposed ?? learnt(chain), mean = Math.ceil(settings.trajectory / learnt(chain));
@@ -201,7 +201,7 @@ const Playground = (() => {
       for (let made = 1, begun = performance.now(); ; made++) {
         transition(turn);
         turn = (turn + 1) % chains.length;
-        if (turn === 0 && phase() === "warm-up" && ++rounds === tuning) fresh = noDraws(); // warm-up's are not kept
+        if (turn === 0 && phase() === "warm-up" && ++rounds === tuning) [tuned, fresh] = [fresh, noDraws()];
         if (made >= transitions || performance.now() - begun >= milliseconds) return made;
       }
     }
@@ -227,14 +227,19 @@ const Playground = (() => {
     /** Use one step size for all chains, whatever comes of it, with as many steps as before; null: those learnt. */
     function imposeStepSize(step) {
       expect(step === null || isPositive(step), "step size", step, "a positive number or null");
-      [imposed, fresh, weights] = [step, noDraws(), null];
+      [imposed, tuned, fresh, weights] = [step, null, noDraws(), null];
     }
-    /** Draws to average, weights [row] or null, kind ("fresh", "reweighted", "warm-up", "imposed"); next: to follow. */
+    /**
+     * Draws to average, weights [row] or null, kind ("fresh", "reweighted", "warm-up", "imposed"); next: to follow.
+     * Those of a warm-up stay until there are as many others, and count half: at first they were on their way.
+     */
     function shown() {
-      const kind = phase() === "sampling" ? "fresh" : phase(), numDraws = held() * chains.length;
-      const better = kind === "imposed" || (kind === "fresh" && held() >= enough && numDraws >= worth);
-      if (weights && !better) return { draws: settled, weights, kind: "reweighted", next: fresh };
-      return { draws: fresh, weights: null, kind, next: fresh };
+      const isTuned = tuned && held() < Math.min(enough, held(tuned)), draws = isTuned ? tuned : fresh;
+      const kind = phase() !== "sampling" ? phase() : isTuned ? "warm-up" : "fresh";
+      const numDraws = (held(draws) * chains.length) / (kind === "warm-up" ? 2 : 1);
+      if (weights && kind !== "imposed" && numDraws < worth)
+        return { draws: settled, weights, kind: "reweighted", next: fresh };
+      return { draws, weights: null, kind, next: fresh };
     }
     /** How it goes; tuned: share of the tuning; draws: of each chain; acceptance and stepSize [chain]; divergences. */
     function state() {

@@ -109,6 +109,7 @@ def join_playground(app):
     rows = json.loads(SERIES.read_text(encoding="utf-8"))["rows"]
     kept = [{key: row[key] for key in ("points", "sd", "without", "surfaces", "check") if key in row} for row in rows]
     parts = [f"const BookSeries = {json.dumps(kept)};"]
+    parts += [f"const PlaygroundParts = {json.dumps((PLAYGROUND / 'page.html').read_text(encoding='utf-8'))};"]
     parts += [(PLAYGROUND / f"{name}.js").read_text(encoding="utf-8") for name in PARTS]
     (static / "playground.js").write_text("\n".join(parts), encoding="utf-8")
     (static / "playground.css").write_text((PLAYGROUND / "page.css").read_text())
