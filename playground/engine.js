@@ -206,10 +206,9 @@ const Playground = (() => {
       }
     }
     /**
-     * Go on with another target. Meanwhile the draws of the last one that settled are shown, weighted by the ratios of
-     * the densities at the same standardised position; where they are worth fewer than 50 draws, a few carry it all,
-     * and they are dropped. The chains go on from where they are and tune anew: they have to travel, and an average of
-     * few step sizes is that of the first, wild ones: 25 gave acceptances of 0.92 to 0.98, 150 of 0.89 to 0.91.
+     * Go on with another target. Meanwhile the last settled draws are shown, weighted by ratios of the densities at the
+     * same standardised position, unless worth fewer than 50: then few carry it all. The chains go on from where they
+     * are: they travel, and tune anew. Of 25 step sizes most are wild: acceptances of 0.92 to 0.98; 150: 0.89 to 0.91.
      * @returns {{weights: ?Float64Array, effectiveSampleSize: number}} weights [row], of sum 1; null if dropped
      */
     function retarget(newTarget) {
@@ -221,7 +220,7 @@ const Playground = (() => {
       const logs = logDensity.map((old, row) => (id[row] ? density(row) - old : -Infinity)), top = Math.max(...logs);
       const ratios = logs.map((log) => Math.exp(log - top)), total = ratios.reduce((a, b) => a + b);
       worth = total ** 2 / ratios.reduce((a, b) => a + b * b, 0); // as if the draws were independent
-      if (worth >= 50) weights = ratios.map((ratio) => ratio / total);
+      if (worth >= 50 && imposed === null) weights = ratios.map((ratio) => ratio / total);
       return { weights, effectiveSampleSize: worth };
     }
     /** Use one step size for all chains, whatever comes of it, with as many steps as before; null: those learnt. */
@@ -229,16 +228,12 @@ const Playground = (() => {
       expect(step === null || isPositive(step), "step size", step, "a positive number or null");
       [imposed, tuned, fresh, weights] = [step, null, noDraws(), null];
     }
-    /**
-     * Draws to average, weights [row] or null, kind ("fresh", "reweighted", "warm-up", "imposed"); next: to follow.
-     * Those of a warm-up stay until there are as many others, and count half: at first they were on their way.
-     */
+    /** Draws to average, weights [row] or null, kind ("fresh", "reweighted", "warm-up", "imposed"); next: to follow. */
     function shown() {
       const isTuned = tuned && held() < Math.min(enough, held(tuned)), draws = isTuned ? tuned : fresh;
       const kind = phase() !== "sampling" ? phase() : isTuned ? "warm-up" : "fresh";
-      const numDraws = (held(draws) * chains.length) / (kind === "warm-up" ? 2 : 1);
-      if (weights && kind !== "imposed" && numDraws < worth)
-        return { draws: settled, weights, kind: "reweighted", next: fresh };
+      const numDraws = (held(draws) * chains.length) / (kind === "warm-up" ? 2 : 1); // half of those still travelled
+      if (weights && numDraws < worth) return { draws: settled, weights, kind: "reweighted", next: fresh };
       return { draws, weights: null, kind, next: fresh };
     }
     /** How it goes; tuned: share of the tuning; draws: of each chain; acceptance and stepSize [chain]; divergences. */

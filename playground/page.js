@@ -274,7 +274,7 @@
           aria-label="${c ? "second" : "first"} coordinate of point ${k + 1}" data-k="${k}" data-c="${c}">`;
         const known = `data-k="${k}" aria-label="class of point ${k + 1}"`;
         const label = `<select ${known}>${[0, 1].map((v) => optionOf(v, v, point[2])).join("")}</select>`;
-        const more = [label, point[3] + 1].slice(0, point.length - 2);
+        const more = [label, point[3] + 1].slice(0, point.length - 2); // groups have both, curves neither
         const drop = `<button type="button" data-k="${k}" aria-label="Delete point ${k + 1}">Delete</button>`;
         return [k + 1, number(0, limit), number(1, height), ...more, drop];
       });
@@ -360,15 +360,16 @@
       const size = SIZES[state.kind], cells = size * size, unit = SIDE / (size - 1), { panels } = shapeOf(state.kind);
       for (let panel = 0; panel < panels; panel++) {
         const [left, top] = cornerOf(panel), part = average.mean.subarray(panel * cells, (panel + 1) * cells);
-        const to = (i, j) => [left + unit * i, top + SIDE - unit * j], apart = [];
+        const to = ([a, b, c, d]) => [[a, b], [c, d]].map(([i, j]) => [left + unit * i, top + SIDE - unit * j]);
+        const boundary = (values) => Paint.contour(values, size, 0.5).map(to), apart = [];
         Paint.surface(ctx, part, size, "probability", 1, left, top, SIDE);
         for (let n = 0; n < cells; n++) {
           const [i, j] = [n % size, Math.floor(n / size)];
           if (ranges[panel * cells + n] > APART) apart.push([i - 0.5, j - 0.5, i + 0.5, j + 0.5]);
         }
-        Paint.line(ctx, apart, to, "#666", 1);
-        if (one && panels === 1) Paint.line(ctx, Paint.contour(one, size, 0.5), to, "#444", 1, [3, 3]);
-        Paint.line(ctx, Paint.contour(part, size, 0.5), to);
+        Paint.lines(ctx, apart.map(to), "#666", 1);
+        if (one && panels === 1) Paint.lines(ctx, boundary(one), "#444", 1, [3, 3]);
+        Paint.lines(ctx, boundary(part), "black", 2);
         Object.assign(ctx, { strokeStyle: "#888", lineWidth: 1, fillStyle: "#222", font: "18px sans-serif" });
         if (panels > 1) ctx.strokeRect(left, top, SIDE, SIDE);
         if (panels > 1) ctx.fillText(`task ${panel + 1}`, left + 8, top + 22);
@@ -382,10 +383,10 @@
         const away = (sign) => points((i) => middle[i] + 2 * sign * Math.sqrt(epistemic[i] + noise * aleatoric[i]));
         Paint.band(ctx, away(-1), away(1), style);
       }
-      if (one) Paint.path(ctx, points((i) => one[i]), "#444", 1, [4, 3]);
-      Paint.path(ctx, points((i) => middle[i]), "#0B3C5D", 2);
-      for (const [i, [x]] of points(() => 0).entries())
-        if (ranges[i] > APART_OF_CURVES) Paint.path(ctx, [[x, 0], [x - 8, SIDE]], "#888", 0.7);
+      if (one) Paint.lines(ctx, [points((i) => one[i])], "#444", 1, [4, 3]);
+      Paint.lines(ctx, [points((i) => middle[i])], "#0B3C5D", 2);
+      const apart = points(() => 0).filter((_, i) => ranges[i] > APART_OF_CURVES);
+      Paint.lines(ctx, apart.map(([x]) => [[x, 0], [x - 8, SIDE]]), "#888", 0.7);
       axes(ctx, [-1, 0, 1]);
     }
     /** Ticks and their numbers, inside the frame. */

@@ -165,6 +165,22 @@ def lighten_figures(app, exception):
         path.write_text(re.sub(r' (?:d|x|y)="[^"]*"', lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), text))
 
 
+def size_figures(app, exception):
+    """Say how large figures are before they arrive, so that the text below does not move when they do."""
+    sizes = {}
+    for path in Path(app.outdir, "_images").glob("*.svg"):
+        if size := re.search(r'<svg[^>]* width="([\d.]+)pt" height="([\d.]+)pt"', path.read_text()):
+            sizes[path.name] = [round(float(points) * 4 / 3) for points in size.groups()]
+
+    def sized(match):
+        size = sizes.get(match[2])
+        return f'<img width="{size[0]}" height="{size[1]}"{match[1]}' if size else match[0]
+
+    for path in Path(app.outdir).rglob("*.html"):
+        text = path.read_text()
+        path.write_text(re.sub(r'<img((?:(?! width=)[^>])*?_images/([^"/]+)"[^>]*>)', sized, text))
+
+
 def setup(app):
     """Register before the theme's header buttons (priority 501), which read ``ipynb_source``."""
     app.connect("config-inited", switch_on_links)
@@ -176,4 +192,5 @@ def setup(app):
     app.connect("html-page-context", mend_markup)
     app.connect("build-finished", keep_policy, priority=900)
     app.connect("build-finished", lighten_figures)
+    app.connect("build-finished", size_figures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
