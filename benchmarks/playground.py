@@ -25,7 +25,10 @@ MEASURE = """async () => {
     return average().mean.slice()
   }
   const press = (key) => overlay.dispatchEvent(new KeyboardEvent('keydown', { key, shiftKey: true, bubbles: true }))
-  const slide = (by) => { slider.value = Number(slider.value) + by; slider.dispatchEvent(new Event('input', { bubbles: true })) }
+  const slide = (by) => {
+    slider.value = Number(slider.value) + by
+    slider.dispatchEvent(new Event('input', { bubbles: true }))
+  }
   async function answer(act, back) {
     await settle(); act()
     const goal = await settle(); back()

@@ -488,18 +488,19 @@
 
     /** Open what the address says after #: a preset, or a whole state; say so where it can not be read. */
     function openLink() {
-      const text = decodeURIComponent(location.hash.slice(1));
       trouble = "";
-      if (!text.includes("=") && !Object.hasOwn(presets, text)) return false;
       try {
-        const whole = text.includes("=") ? decode(text) : complete(presets[text]);
+        const text = decodeURIComponent(location.hash.slice(1)), isState = text.includes("=");
+        if (!isState && !Object.hasOwn(presets, text)) return false;
+        const whole = isState ? decode(text) : complete(presets[text]);
         initial = null;
         open(whole);
+        return true;
       } catch (error) {
         trouble = `This link can not be opened (${error.message}). `;
+        wake(); // one more picture, or a playground at rest would not say it
         return false;
       }
-      return true;
     }
     const names = root.dataset.controls ? { controls: root.dataset.controls.split(" ") } : {};
     if (isSmall || !openLink()) open(complete({ ...presets[root.dataset.preset], ...names }));

@@ -142,7 +142,7 @@ def keep_policy(app, exception):
         text = INLINE.sub(move, path.read_text())
         # Half a megabyte of icons as paths; the theme's style sheet has all of them as a font, which pages load anyway.
         text = re.sub(r'<script defer src="[^"]*/fontawesome.js[^"]*"></script>\n?', "", text)
-        # Scripts wait, in their order, until the page is there; not the first, which sets the theme before that is drawn.
+        # Scripts wait, in their order, until the page is there; not the first, which sets the theme before.
         rest = text.find("<script") + 1
         text = text[:rest] + re.sub(r"<script (?=[^>]*src=)(?![^>]*\bdefer\b)", "<script defer ", text[rest:])
         text = re.sub(r' onclick="(?:window\.)?(\w+)\(\)"', r' data-click="\1"', text)
