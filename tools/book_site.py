@@ -142,9 +142,8 @@ def keep_policy(app, exception):
         text = INLINE.sub(move, path.read_text())
         # Half a megabyte of icons as paths; the theme's style sheet has all of them as a font, which pages load anyway.
         text = re.sub(r'<script defer src="[^"]*/fontawesome.js[^"]*"></script>\n?', "", text)
-        # Scripts wait, in their order, until the page is there; not the first, which sets the theme before.
-        rest = text.find("<script") + 1
-        text = text[:rest] + re.sub(r"<script (?=[^>]*src=)(?![^>]*\bdefer\b)", "<script defer ", text[rest:])
+        # The search's index is not needed before the page is; other scripts count on running while it is read.
+        text = re.sub(r'<script (?=src="[^"]*(?:searchtools|language_data|searchindex)\.js)', "<script defer ", text)
         text = re.sub(r' onclick="(?:window\.)?(\w+)\(\)"', r' data-click="\1"', text)
         policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}" />'
         text = re.sub(r"<head>|\A(?=<meta)", rf"\g<0>\n    {policy}", text, count=1)
