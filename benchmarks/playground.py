@@ -13,7 +13,7 @@ from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "_build/html/book/playground.html"
-SETTINGS = {"N(0, 1), 12 points": "start", "N(0, 1), 50 points": "flip-50", "(0.5, 1, 24), 50 points": None}
+SETTINGS = {"N(0, 1), 12 points": "start", "N(0, 1), 50 points": "output-scale", "(0.5, 1, 24), 50 points": None}
 MEASURE = """async () => {
   const root = document.querySelector('.playground'), { average, sampler, state } = root.playground
   const overlay = root.querySelector('svg'), slider = root.querySelector('input[type=range]')
@@ -25,7 +25,10 @@ MEASURE = """async () => {
     return average().mean.slice()
   }
   const press = (key) => overlay.dispatchEvent(new KeyboardEvent('keydown', { key, shiftKey: true, bubbles: true }))
-  const slide = (by) => { slider.value = Number(slider.value) + by; slider.dispatchEvent(new Event('input')) }
+  const slide = (by) => {
+    slider.value = Number(slider.value) + by
+    slider.dispatchEvent(new Event('input', { bubbles: true }))
+  }
   async function answer(act, back) {
     await settle(); act()
     const goal = await settle(); back()

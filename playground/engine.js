@@ -138,7 +138,7 @@ const Playground = (() => {
     const sizes = { trajectory: 1, acceptance: 0.8 }, settings = { ...sizes, ...counts, ...options };
     for (const [name, value] of Object.entries(settings))
       expect(name in counts ? isCount(value) : name in sizes && isPositive(value), name, value, "an option, above 0");
-    let target, chains, fresh, settled, weights, worth, rounds, tuning, turn, imposed = null, serial = 0;
+    let target, chains, fresh, tuned, settled, weights, worth, rounds, tuning, turn, imposed = null, serial = 0;
     /** Each chain's last draws: row = chain * capacity + number made before % capacity; id 0: no draw. */
     function noDraws() {
       const [id, logDensity, logLikelihood] = vectors(3, settings.chains * capacity);
@@ -162,11 +162,11 @@ const Playground = (() => {
         expect(Number.isFinite(chain.density), "log density", chain.density, "a finite number where a chain is");
         Object.assign(chain, { anchor: chain.logAverage, logStep: chain.logAverage, error: 0, count: 0 });
       }
-      [tuning, rounds, turn, weights, fresh] = [length, 0, 0, null, noDraws()];
+      [tuning, rounds, turn, weights, tuned, fresh] = [length, 0, 0, null, null, noDraws()];
     }
     const phase = () => (imposed !== null ? "imposed" : rounds < tuning ? "warm-up" : "sampling");
     const learnt = (chain) => Math.exp(rounds < tuning ? chain.logStep : chain.logAverage);
-    const { capacity, enough } = settings, held = () => Math.min(capacity, ...fresh.made);
+    const { capacity, enough } = settings, held = (draws = fresh) => Math.min(capacity, ...draws.made);
     function transition(c) {
       const chain = chains[c], { random, position, gradient, trial, slope, momentum } = chain, { size } = target;
       const step = imposed ?? learnt(chain), mean = Math.ceil(settings.trajectory / learnt(chain));
@@ -201,15 +201,14 @@ const Playground = (() => {
       for (let made = 1, begun = performance.now(); ; made++) {
         transition(turn);
         turn = (turn + 1) % chains.length;
-        if (turn === 0 && phase() === "warm-up" && ++rounds === tuning) fresh = noDraws(); // warm-up's are not kept
+        if (turn === 0 && phase() === "warm-up" && ++rounds === tuning) [tuned, fresh] = [fresh, noDraws()];
         if (made >= transitions || performance.now() - begun >= milliseconds) return made;
       }
     }
     /**
-     * Go on with another target. Meanwhile the draws of the last one that settled are shown, weighted by the ratios of
-     * the densities at the same standardised position; where they are worth fewer than 50 draws, a few carry it all,
-     * and they are dropped. The chains go on from where they are and tune anew: they have to travel, and an average of
-     * few step sizes is that of the first, wild ones: 25 gave acceptances of 0.92 to 0.98, 150 of 0.89 to 0.91.
+     * Go on with another target. Meanwhile the last settled draws are shown, weighted by ratios of the densities at the
+     * same standardised position, unless worth fewer than 50: then few carry it all. The chains go on from where they
+     * are: they travel, and tune anew. Of 25 step sizes most are wild: acceptances of 0.92 to 0.98; 150: 0.89 to 0.91.
      * @returns {{weights: ?Float64Array, effectiveSampleSize: number}} weights [row], of sum 1; null if dropped
      */
     function retarget(newTarget) {
@@ -221,20 +220,21 @@ const Playground = (() => {
       const logs = logDensity.map((old, row) => (id[row] ? density(row) - old : -Infinity)), top = Math.max(...logs);
       const ratios = logs.map((log) => Math.exp(log - top)), total = ratios.reduce((a, b) => a + b);
       worth = total ** 2 / ratios.reduce((a, b) => a + b * b, 0); // as if the draws were independent
-      if (worth >= 50) weights = ratios.map((ratio) => ratio / total);
+      if (worth >= 50 && imposed === null) weights = ratios.map((ratio) => ratio / total);
       return { weights, effectiveSampleSize: worth };
     }
     /** Use one step size for all chains, whatever comes of it, with as many steps as before; null: those learnt. */
     function imposeStepSize(step) {
       expect(step === null || isPositive(step), "step size", step, "a positive number or null");
-      [imposed, fresh, weights] = [step, noDraws(), null];
+      [imposed, tuned, fresh, weights] = [step, null, noDraws(), null];
     }
     /** Draws to average, weights [row] or null, kind ("fresh", "reweighted", "warm-up", "imposed"); next: to follow. */
     function shown() {
-      const kind = phase() === "sampling" ? "fresh" : phase(), numDraws = held() * chains.length;
-      const better = kind === "imposed" || (kind === "fresh" && held() >= enough && numDraws >= worth);
-      if (weights && !better) return { draws: settled, weights, kind: "reweighted", next: fresh };
-      return { draws: fresh, weights: null, kind, next: fresh };
+      const isTuned = tuned && held() < Math.min(enough, held(tuned)), draws = isTuned ? tuned : fresh;
+      const kind = phase() !== "sampling" ? phase() : isTuned ? "warm-up" : "fresh";
+      const numDraws = (held(draws) * chains.length) / (kind === "warm-up" ? 2 : 1); // half of those still travelled
+      if (weights && numDraws < worth) return { draws: settled, weights, kind: "reweighted", next: fresh };
+      return { draws, weights: null, kind, next: fresh };
     }
     /** How it goes; tuned: share of the tuning; draws: of each chain; acceptance and stepSize [chain]; divergences. */
     function state() {

@@ -12,39 +12,28 @@
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
   const disc = (r) => `M-${r},0a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 -${2 * r},0`;
   const marks = { 0: disc(6), 1: "M0,-8L7.5,5.5H-7.5Z", curve: disc(4.5) };
+  const surface = "Colour: mean probability of class 1. Line: where it is 1/2.";
+  const apart = "Hatched: the chains do not agree.";
   const captions = {
-    classes: "Colour: mean probability of class 1. Line: where it is 1/2. Dashed: the same line of the newest " +
-      "draw alone. Circles: class 0; triangles: class 1. Hatched: the chains do not agree.",
-    groups: "Six tasks, a panel each. Colour: mean probability of class 1. Line: where it is 1/2. Hatched: the " +
-      "chains do not agree.",
-    stored: "Six tasks, a panel each. Colour: mean probability of class 1. Line: where it is 1/2.",
+    classes: `${surface} Dashed: the same line of the newest draw alone. ` +
+      `Circles: class 0; triangles: class 1. ${apart}`,
+    groups: `Six tasks, a panel each. ${surface} ${apart}`,
+    stored: `Six tasks, a panel each. ${surface}`,
     curve: "Line: mean curve. Dark band: where the curve lies (2 standard deviations). Light band: where a new " +
-      "measurement lies. Dashed: the curve of the newest draw alone. Hatched: the chains do not agree.",
+      `measurement lies. Dashed: the curve of the newest draw alone. ${apart}`,
   };
   const mean = (list) => list.reduce((a, b) => a + b, 0) / list.length;
   const clamp = (value, limit) => Math.round(100 * Math.min(Math.max(value, -limit), limit)) / 100 + 0;
   let instances = 0;
 
-  function element(name, attributes = {}, ...children) {
-    const isSvg = ["svg", "g", "path", "circle"].includes(name);
-    const made = isSvg ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
-    for (const [key, value] of Object.entries(attributes))
-      if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-      else if (value !== false) made.setAttribute(key, value === true ? "" : value);
-    made.append(...children);
-    return made;
-  }
-  const box = (kind, ...children) => element("div", { class: `playground-${kind}` }, ...children);
-  const button = (text, onclick, more = {}) => element("button", { type: "button", onclick, ...more }, text);
-  const optionsOf = (list, isChosen) =>
-    list.map(([value, text]) => element("option", { value, selected: isChosen(value) }, text));
-  const rowOf = ([first, ...others]) =>
-    element("tr", {}, element("th", { scope: "row" }, first), ...others.map((cell) => element("td", {}, cell)));
-  function tableOf(caption, head, rows) {
-    const top = element("tr", {}, ...head.map((cell) => element("th", { scope: "col" }, cell)));
-    const parts = [element("caption", {}, caption), element("thead", {}, top), element("tbody", {}, ...rows)];
-    return element("table", {}, ...parts);
-  }
+  // Markup is text, made of this file's own words and of numbers: what a link says otherwise is never part of it.
+  const optionOf = (value, text, chosen) =>
+    `<option value="${value}" ${value === chosen ? "selected" : ""}>${text}</option>`;
+  const cellsOf = (cells) => cells.map((cell) => `<td>${cell}</td>`).join("");
+  const rowOf = ([first, ...others]) => `<tr><th scope="row">${first}</th>${cellsOf(others)}</tr>`;
+  const headOf = (cells) => cells.map((cell) => `<th scope="col">${cell}</th>`).join("");
+  const tableOf = (caption, head, rows) => `<table><caption>${caption}</caption>
+    <thead><tr>${headOf(head)}</tr></thead><tbody>${rows.map(rowOf).join("")}</tbody></table>`;
 
   // What may be changed: its text, values and their names, the kinds that have it, read(state), write(state, value).
   const all = ["classes", "curve", "groups"], made = ["classes", "curve"];
@@ -81,42 +70,21 @@
   function mount(root) {
     const isSmall = root.dataset.size === "small", serial = ++instances, id = (name) => `playground-${serial}-${name}`;
     let initial, state, target, sampler, grid, table, average = null, ranges = null;
-    let chosen = 0, tap = "flip", paused = false, seen = false;
-    let dirty = false, allowed = 0, next = 0, pictures = 0, waiting = 0, dragged = null;
-    let wasSettled = false, settledMean = null, moved = null, trouble = "";
+    let chosen = 0, paused = false, seen = false, dirty = false, allowed = 0, next = 0, pictures = 0, waiting = 0;
+    let dragged = null, wasSettled = false, settledMean = null, moved = null, trouble = "";
 
-    // The parts of the page.
-    const canvas = element("canvas", { "aria-hidden": "true" });
-    const overlay = element("svg", { tabindex: 0, role: "application", "aria-roledescription": "points to move" });
-    const stage = box("stage", canvas, overlay), side = box("side");
-    const caption = element("p", { class: "playground-caption" });
-    const picture = (label, more = {}) => element("canvas", { role: "img", "aria-label": label, ...more });
-    const maps = ["epistemic", "aleatoric"].map((name) => picture(`Map of the ${name} variance`, { "data-map": name }));
-    const strip = picture("Traces of the log density of four chains");
-    const status = element("p", { class: "playground-status" });
-    const spoken = element("p", { class: "playground-spoken", role: "status" });
-    const first = box("controls"), others = box("controls"), folds = [0, 1, 2].map(() => element("div"));
-    const pause = button("Pause", () => setPaused(!paused), { "aria-pressed": "false" });
-    const reset = button("Reset", () => open(initial));
-    const link = element("a", { href: "#" }, isSmall ? "Open in the playground" : "Link to what is shown");
-    const tapping = element("select", { id: id("tap"), onchange: (event) => (tap = event.target.value) });
-    const adds = { 0: "adds a point of class 0", 1: "adds a point of class 1" };
-    const taps = { flip: "flips a point", delete: "deletes a point", ...adds };
-    tapping.append(...optionsOf(Object.entries(taps), (value) => value === tap));
-    const tapBox = box("control", element("label", { for: id("tap") }, "A click or tap"), tapping);
-    const fold = (title, content) =>
-      element("details", { ontoggle: () => tell() }, element("summary", {}, title), content);
-    const figure = (part, text) => element("figure", {}, part, element("figcaption", {}, text));
-    if (isSmall) root.replaceChildren(stage, status, first, box("buttons", reset, link), spoken);
-    else {
-      side.append(figure(maps[0], "Epistemic variance: what more data would settle"));
-      side.append(figure(maps[1], "Aleatoric variance: what stays"), figure(strip, "Log density of the four chains"));
-      root.replaceChildren(box("top", element("div", {}, stage, caption), side), status, spoken, first);
-      root.append(box("buttons", pause, reset, link));
-      root.append(fold("Data, network and prior", element("div", {}, tapBox, others)));
-      const titles = ["Points as a table", "What is shown, as a table", "How the chains agree: R-hat"];
-      root.append(...titles.map((title, k) => fold(title, folds[k])));
+    root.innerHTML = PlaygroundParts; // page.html; a small one has less
+    const parts = (selector) => [...root.querySelectorAll(selector)];
+    const [stage, caption, side, status, spoken, first, , tapBox, others] = parts("[class^=playground-]").slice(1);
+    const [canvas, ...maps] = parts("canvas"), strip = maps.pop(), [overlay] = parts("svg"), [link] = parts("a");
+    const [pause, reset] = parts("button"), [tapping] = parts("select"), folds = parts("details > div").slice(1);
+    if (isSmall) {
+      for (const part of [caption, side, pause, ...parts("details")]) part.remove();
+      link.textContent = "Open in the playground";
     }
+    pause.addEventListener("click", () => setPaused(!paused));
+    reset.addEventListener("click", () => open(initial));
+    root.addEventListener("toggle", () => tell(), true); // it does not bubble
 
     const isStored = () => Boolean(sets[state.set].isStored);
     /** Show a state from the beginning. */
@@ -127,11 +95,11 @@
       layOut();
       const focused = document.activeElement?.id;
       const ofSet = ({ kinds }, name) => kinds.includes(state.kind) && (isDrawn(state) || !OF_DATA.includes(name));
-      const fits = (name) => controls[name] && (isStored() ? OF_STORED.includes(name) : ofSet(controls[name], name));
-      const named = state.controls.filter(fits);
-      first.replaceChildren(...named.map(control));
-      const unnamed = Object.keys(controls).filter((name) => fits(name) && !named.includes(name));
-      others.replaceChildren(...unnamed.map(control));
+      const fits = (name) =>
+        Object.hasOwn(controls, name) && (isStored() ? OF_STORED.includes(name) : ofSet(controls[name], name));
+      const named = state.controls.filter(fits), rest = Object.keys(controls).filter((name) => !named.includes(name));
+      first.innerHTML = named.map(controlOf).join("");
+      others.innerHTML = rest.filter(fits).map(controlOf).join("");
       if (focused?.startsWith(id(""))) document.getElementById(focused)?.focus();
       wake();
     }
@@ -161,33 +129,34 @@
       wake();
     }
 
-    function control(name) {
-      const { text, values, names = {}, read, write } = controls[name], own = id(name), value = read(state);
-      const label = element("label", { for: own }, text), show = (v) => String(names[v] ?? v);
-      function set(value) {
-        const part = write(state, value);
-        if (name === "set") open(complete({ ...part, width: state.width }));
-        else change(OF_DATA.includes(name) ? { ...part, points: pointsOf({ ...state, ...part }) } : part);
-      }
-      if (typeof values[0] === "boolean") {
-        const onchange = (event) => set(event.target.checked);
-        return box("control", element("input", { type: "checkbox", id: own, checked: value, onchange }), label);
-      }
+    const shownAs = (name, value) => String(controls[name].names?.[value] ?? value);
+    function controlOf(name) {
+      const { text, values, read } = controls[name], value = read(state), shown = shownAs(name, value);
+      const label = `<label for="${id(name)}">${text}</label>`, known = `id="${id(name)}" data-name="${name}"`;
+      const inBox = (content) => `<div class="playground-control">${content}</div>`;
+      const checked = value === true ? "checked" : "";
+      if (typeof value === "boolean") return inBox(`<input type="checkbox" ${known} ${checked}>${label}`);
       if (name === "set" || name === "width") {
-        const select = element("select", { id: own, onchange: () => set(values[select.selectedIndex]) });
-        select.append(...optionsOf(values.map((v) => [v, show(v)]), (v) => v === value));
-        return box("control", label, select);
+        const options = values.map((v) => optionOf(v, shownAs(name, v), value));
+        return inBox(`${label}<select ${known}>${options.join("")}</select>`);
       }
-      const output = element("output", { for: own }, show(value)), speech = { "aria-valuetext": show(value) };
-      const input = element("input", { type: "range", id: own, min: 0, max: values.length - 1, ...speech });
-      input.value = Math.max(values.indexOf(value), 0);
-      input.addEventListener("input", () => {
-        output.textContent = show(values[input.value]);
-        input.setAttribute("aria-valuetext", output.textContent);
-        set(values[input.value]);
-      });
-      return box("control", label, input, output);
+      const range = `min="0" max="${values.length - 1}" value="${Math.max(values.indexOf(value), 0)}"`;
+      const input = `<input type="range" ${known} ${range} aria-valuetext="${shown}">`;
+      return inBox(`${label}${input}<output for="${id(name)}">${shown}</output>`);
     }
+    root.addEventListener("input", ({ target: input }) => {
+      const { name } = input.dataset;
+      if (!name) return;
+      const { values, write } = controls[name], isRange = input.type === "range";
+      const value = input.type === "checkbox" ? input.checked : values[isRange ? input.value : input.selectedIndex];
+      const part = write(state, value);
+      if (isRange) {
+        input.nextElementSibling.textContent = shownAs(name, value);
+        input.setAttribute("aria-valuetext", shownAs(name, value));
+      }
+      if (name === "set") open(complete({ ...part, width: state.width }));
+      else change(OF_DATA.includes(name) ? { ...part, points: pointsOf({ ...state, ...part }) } : part);
+    });
 
     /** Everything but the picture, after a change. */
     function layOut() {
@@ -195,23 +164,23 @@
       overlay.setAttribute("viewBox", `0 0 ${extent.join(" ")}`);
       stage.style.aspectRatio = extent.join(" / ");
       side.hidden = kind !== "classes";
-      if (!isSmall) folds[0].parentElement.hidden = tapBox.hidden = isStored(); // no points to edit
+      folds[0].parentElement.hidden = tapBox.hidden = isStored(); // no points to edit
       chosen = Math.max(0, Math.min(chosen, points.length - 1));
-      overlay.replaceChildren(...points.map(markOf));
+      overlay.innerHTML = points.map(markOf).join("");
       choose(chosen);
       caption.textContent = captions[isStored() ? "stored" : kind];
       link.href = `${isSmall ? root.dataset.page : ""}#${encode(state)}`;
       tell();
     }
-    const labelOf = (point) => (state.kind === "curve" ? "curve" : point[2]);
+    const shiftOf = (point) => `translate(${place(state.kind, point, point[3]).join(" ")})`;
     function markOf(point, k) {
-      const [x, y, label, task] = point, shift = `translate(${place(state.kind, point, task).join(" ")})`;
-      const of = (state.kind === "curve" ? "" : `, class ${label}`) + (task === undefined ? "" : `, task ${task + 1}`);
+      const [x, y, label, task] = point, kind = state.kind === "curve" ? "curve" : label;
+      const of = (kind === "curve" ? "" : `, class ${label}`) + (task === undefined ? "" : `, task ${task + 1}`);
       const name = `Point ${k + 1} of ${state.points.length}${of}, at ${x}, ${y}`;
-      const mark = element("path", { d: marks[labelOf(point)], class: `playground-point-${labelOf(point)}` });
-      const named = { id: id(`point-${k}`), role: "img", "aria-label": name, "data-k": k, transform: shift };
       const isOff = state.without && task === 0 ? "playground-off" : "";
-      return element("g", { ...named, class: isOff }, element("circle", { r: 14, class: "playground-reach" }), mark);
+      const named = `id="${id(`point-${k}`)}" role="img" aria-label="${name}" data-k="${k}" class="${isOff}"`;
+      return `<g ${named} transform="${shiftOf(point)}"><circle r="14" class="playground-reach" />
+        <path d="${marks[kind]}" class="playground-point-${kind}" /></g>`;
     }
     function choose(k) {
       overlay.children[chosen]?.classList.remove("playground-chosen");
@@ -270,8 +239,8 @@
     overlay.addEventListener("pointerup", (event) => {
       const { x, y, panel } = locate(event);
       if (dragged?.isFar) move(dragged.k, x, y);
-      else if (dragged) tap === "delete" ? remove(dragged.k) : flip(dragged.k);
-      else if (tap === "0" || tap === "1") add(x, y, Number(tap), panel);
+      else if (dragged) tapping.value === "delete" ? remove(dragged.k) : flip(dragged.k);
+      else if (["0", "1"].includes(tapping.value)) add(x, y, Number(tapping.value), panel);
       dragged = null;
     });
     overlay.addEventListener("pointercancel", () => (dragged = null));
@@ -292,68 +261,74 @@
 
     // Tables, made anew only while they are open.
     function tell() {
-      if (isSmall) return;
       const fill = [pointsTable, surfaceTable, chainsTable];
       folds.forEach((part, k) => {
         const isUsed = part.contains(document.activeElement) && part.querySelector("input, select");
-        if (part.parentElement.open && !isUsed && (k === 0 || average)) part.replaceChildren(...fill[k]());
+        if (part.parentElement.open && !isUsed && (k === 0 || average)) part.innerHTML = fill[k]();
       });
     }
     function pointsTable() {
-      const isCurve = state.kind === "curve", [limit, height] = limits[state.kind];
-      const redraw = (act) => () => (act(), folds[0].replaceChildren(...pointsTable()));
+      const [limit, height] = limits[state.kind];
       const rows = state.points.map((point, k) => {
-        function number(c, most) {
-          const onchange = ({ target: { value } }) => move(k, ...state.points[k].with(c, Number(value)).slice(0, 2));
-          const label = `${c ? "second" : "first"} coordinate of point ${k + 1}`;
-          const range = { type: "number", step: 0.1, min: -most, max: most, value: point[c] };
-          return element("input", { ...range, "aria-label": label, onchange });
-        }
-        const label = element("select", { "aria-label": `class of point ${k + 1}`, onchange: () => flip(k) });
-        label.append(...optionsOf([[0, "0"], [1, "1"]], (value) => value === point[2]));
-        const drop = button("Delete", redraw(() => remove(k)), { "aria-label": `Delete point ${k + 1}` });
-        const more = isCurve ? [] : [label, ...(point.length > 3 ? [String(point[3] + 1)] : [])];
-        return rowOf([String(k + 1), number(0, limit), number(1, height), ...more, drop]);
+        const number = (c, most) => `<input type="number" step="0.1" min="${-most}" max="${most}" value="${point[c]}"
+          aria-label="${c ? "second" : "first"} coordinate of point ${k + 1}" data-k="${k}" data-c="${c}">`;
+        const known = `data-k="${k}" aria-label="class of point ${k + 1}"`;
+        const label = `<select ${known}>${[0, 1].map((v) => optionOf(v, v, point[2])).join("")}</select>`;
+        const more = [label, point[3] + 1].slice(0, point.length - 2); // groups have both, curves neither
+        const drop = `<button type="button" data-k="${k}" aria-label="Delete point ${k + 1}">Delete</button>`;
+        return [k + 1, number(0, limit), number(1, height), ...more, drop];
       });
       const columns = { classes: ["x₁", "x₂", "Class"], groups: ["x₁", "x₂", "Class", "Task"], curve: ["x", "y"] };
       const head = ["Point", ...columns[state.kind], "Remove"];
       const points = tableOf("The points. What is changed here changes in the picture.", head, rows);
-      return [points, button("Add a point", redraw(() => add(0, 0, 1, 0)))];
+      return `${points}<button type="button">Add a point</button>`;
     }
+    folds[0].addEventListener("change", ({ target: { dataset, value } }) => {
+      const k = Number(dataset.k), [x, y] = state.points[k];
+      if (dataset.c) move(k, ...[x, y].with(Number(dataset.c), Number(value)));
+      else flip(k);
+    });
+    folds[0].addEventListener("click", ({ target }) => {
+      if (!target.matches("button")) return;
+      if (target.dataset.k) remove(Number(target.dataset.k));
+      else add(0, 0, 1, 0);
+      folds[0].innerHTML = pointsTable();
+    });
     function surfaceTable() {
       const size = SIZES[state.kind], [limit] = limits[state.kind];
       const as = { true: "settled", false: "not settled yet", stored: "stored" }[root.dataset.settled];
       const { mean: p, epistemic, aleatoric } = average, at = (i) => ((2 * limit * i) / (size - 1) - limit).toFixed(1);
       if (state.kind === "curve") {
         const numbers = (i) => [p[i], Math.sqrt(epistemic[i]), Math.sqrt(epistemic[i] + aleatoric[i])];
-        const rows = [0, 17, 33, 50, 67, 83, 100].map((i) => rowOf([at(i), ...numbers(i).map((v) => v.toFixed(2))]));
-        return [tableOf(`Curve and bands (${as}).`, ["x", "mean", "sd of the curve", "sd of a measurement"], rows)];
+        const rows = [0, 17, 33, 50, 67, 83, 100].map((i) => [at(i), ...numbers(i).map((v) => v.toFixed(2))]);
+        return tableOf(`Curve and bands (${as}).`, ["x", "mean", "sd of the curve", "sd of a measurement"], rows);
       }
       const { panels } = shapeOf(state.kind), shares = [0.1, 0.3, 0.5, 0.7, 0.9];
       const picks = shares.map((share) => Math.round((size - 1) * share)), head = ["x₂", ...picks.map(at)];
-      return Array.from({ length: panels }, (_, panel) => {
-        const row = (j) => rowOf([at(j), ...picks.map((i) => p[(panel * size + j) * size + i].toFixed(2))]);
+      const tables = Array.from({ length: panels }, (_, panel) => {
+        const row = (j) => [at(j), ...picks.map((i) => p[(panel * size + j) * size + i].toFixed(2))];
         const of = panels > 1 ? `, task ${panel + 1}` : "";
         const text = `Mean probability of class 1${of} (${as}); across: x₁, down: x₂.`;
         return tableOf(text, head, picks.toReversed().map(row));
       });
+      return tables.join("");
     }
     function chainsTable() {
-      if (isStored()) return [status.textContent];
+      if (isStored()) return status.innerHTML;
       const { draws, kind } = sampler.shown(), { acceptance, stepSize, divergences } = sampler.state();
-      if (!["fresh", "imposed"].includes(kind) || Math.min(...draws.made) < 20) return ["Too few new draws yet."];
+      if (!["fresh", "imposed"].includes(kind) || Math.min(...draws.made) < 20) return "Too few new draws yet.";
       const series = { "log density": Diagnostics.series(draws, (row) => draws.logDensity[row]) };
       const n = ranges.indexOf(Math.max(...ranges));
       const p = Diagnostics.series(draws, (row) => table.of(draws.id[row])?.[n] ?? NaN);
       const isWhole = p.every((chain) => chain.every(Number.isFinite));
       if (isWhole) series["prediction where the chains differ most"] = p;
       const numbers = (s) => [Diagnostics.rhat(s).toFixed(2), Diagnostics.effectiveSampleSize(s).toFixed(0)];
-      const rows = Object.entries(series).map(([name, s]) => rowOf([name, ...numbers(s)]));
+      const rows = Object.entries(series).map(([name, s]) => [name, ...numbers(s)]);
       const list = (values) => Array.from(values, (value) => value.toPrecision(2)).join(", ");
       const rates = `Acceptance of the four chains: ${list(acceptance)}. Step sizes: ${list(stepSize)}.`;
       const text = `${Math.min(...draws.made)} draws of each chain, of which the last ${draws.capacity} are kept.`;
       const told = tableOf(text, ["Quantity", "R-hat", "Effective sample size"], rows);
-      return [told, element("p", {}, `${rates} Divergences: ${divergences}.`)];
+      return `${told}<p>${rates} Divergences: ${divergences}.</p>`;
     }
 
     // The picture.
@@ -385,15 +360,16 @@
       const size = SIZES[state.kind], cells = size * size, unit = SIDE / (size - 1), { panels } = shapeOf(state.kind);
       for (let panel = 0; panel < panels; panel++) {
         const [left, top] = cornerOf(panel), part = average.mean.subarray(panel * cells, (panel + 1) * cells);
-        const to = (i, j) => [left + unit * i, top + SIDE - unit * j], apart = [];
+        const to = ([a, b, c, d]) => [[a, b], [c, d]].map(([i, j]) => [left + unit * i, top + SIDE - unit * j]);
+        const boundary = (values) => Paint.contour(values, size, 0.5).map(to), apart = [];
         Paint.surface(ctx, part, size, "probability", 1, left, top, SIDE);
         for (let n = 0; n < cells; n++) {
           const [i, j] = [n % size, Math.floor(n / size)];
           if (ranges[panel * cells + n] > APART) apart.push([i - 0.5, j - 0.5, i + 0.5, j + 0.5]);
         }
-        Paint.line(ctx, apart, to, "#666", 1);
-        if (one && panels === 1) Paint.line(ctx, Paint.contour(one, size, 0.5), to, "#444", 1, [3, 3]);
-        Paint.line(ctx, Paint.contour(part, size, 0.5), to);
+        Paint.lines(ctx, apart.map(to), "#666", 1);
+        if (one && panels === 1) Paint.lines(ctx, boundary(one), "#444", 1, [3, 3]);
+        Paint.lines(ctx, boundary(part), "black", 2);
         Object.assign(ctx, { strokeStyle: "#888", lineWidth: 1, fillStyle: "#222", font: "18px sans-serif" });
         if (panels > 1) ctx.strokeRect(left, top, SIDE, SIDE);
         if (panels > 1) ctx.fillText(`task ${panel + 1}`, left + 8, top + 22);
@@ -407,10 +383,10 @@
         const away = (sign) => points((i) => middle[i] + 2 * sign * Math.sqrt(epistemic[i] + noise * aleatoric[i]));
         Paint.band(ctx, away(-1), away(1), style);
       }
-      if (one) Paint.path(ctx, points((i) => one[i]), "#444", 1, [4, 3]);
-      Paint.path(ctx, points((i) => middle[i]), "#0B3C5D", 2);
-      for (const [i, [x]] of points(() => 0).entries())
-        if (ranges[i] > APART_OF_CURVES) Paint.path(ctx, [[x, 0], [x - 8, SIDE]], "#888", 0.7);
+      if (one) Paint.lines(ctx, [points((i) => one[i])], "#444", 1, [4, 3]);
+      Paint.lines(ctx, [points((i) => middle[i])], "#0B3C5D", 2);
+      const apart = points(() => 0).filter((_, i) => ranges[i] > APART_OF_CURVES);
+      Paint.lines(ctx, apart.map(([x]) => [[x, 0], [x - 8, SIDE]]), "#888", 0.7);
       axes(ctx, [-1, 0, 1]);
     }
     /** Ticks and their numbers, inside the frame. */
@@ -442,12 +418,13 @@
     /** Say how it goes; aloud only once, when it has settled. */
     function report(kind, draws) {
       const { tuned, draws: held, acceptance } = sampler.state(), number = Math.min(...draws.made);
-      const spread = Math.max(...ranges), tuning = tuned < 1 ? "the step size is being tuned" : "";
+      const spread = Math.max(...ranges), percent = Math.round(100 * tuned);
       const isCurve = state.kind === "curve", settled = isLong() && spread <= (isCurve ? APART_OF_CURVES : MIXED);
       const apart = `the chains' means differ by ${spread.toFixed(2)}${isCurve ? " standard deviations" : ""} at most`;
       const rate = `acceptance ${mean(acceptance).toFixed(2)}`, now = `${held} of ${SETTLED} a chain`;
+      const tuning = tuned < 1 ? `once the step size is tuned, ${percent} %` : "";
       let text = `${settled ? "Settled" : "Not settled"}: ${number} draws a chain; ${apart}; ${rate}.`;
-      if (kind === "warm-up") text = `Not settled: ${tuning}, ${Math.round(100 * tuned)} %.`;
+      if (kind === "warm-up") text = `Not settled: draws of the tuning; new ones: ${tuning || now}.`;
       else if (kind === "reweighted")
         text = `Not settled: draws from before the change, reweighted; new ones: ${tuning || now}.`;
       else if (!isLong()) text = `Not settled: draws: ${now}; ${rate}.`;
@@ -473,8 +450,7 @@
       if (isStored()) return showStored();
       if (dragged?.to) {
         state = { ...state, points: shifted(dragged.k, dragged.to.x, dragged.to.y) };
-        const [x, y] = place(state.kind, state.points[dragged.k], state.points[dragged.k][3]);
-        overlay.children[dragged.k].setAttribute("transform", `translate(${x} ${y})`);
+        overlay.children[dragged.k].setAttribute("transform", shiftOf(state.points[dragged.k]));
         [dragged.to, dirty] = [null, true];
       }
       let begun = performance.now();
@@ -512,18 +488,19 @@
 
     /** Open what the address says after #: a preset, or a whole state; say so where it can not be read. */
     function openLink() {
-      const text = decodeURIComponent(location.hash.slice(1));
       trouble = "";
-      if (!text.includes("=") && !Object.hasOwn(presets, text)) return false;
       try {
-        const whole = text.includes("=") ? decode(text) : complete(presets[text]);
+        const text = decodeURIComponent(location.hash.slice(1)), isState = text.includes("=");
+        if (!isState && !Object.hasOwn(presets, text)) return false;
+        const whole = isState ? decode(text) : complete(presets[text]);
         initial = null;
         open(whole);
+        return true;
       } catch (error) {
         trouble = `This link can not be opened (${error.message}). `;
+        wake(); // one more picture, or a playground at rest would not say it
         return false;
       }
-      return true;
     }
     const names = root.dataset.controls ? { controls: root.dataset.controls.split(" ") } : {};
     if (isSmall || !openLink()) open(complete({ ...presets[root.dataset.preset], ...names }));

@@ -66,22 +66,16 @@ const Paint = (() => {
     ctx.restore();
   }
 
-  function stroke(ctx, draw, style, width, dash) {
+  /** Lines, each through a list of points. */
+  function lines(ctx, paths, style, width, dash = []) {
     Object.assign(ctx, { strokeStyle: style, lineWidth: width });
     ctx.setLineDash(dash);
     ctx.beginPath();
-    draw();
+    for (const [first, ...others] of paths) {
+      ctx.moveTo(...first);
+      for (const point of others) ctx.lineTo(...point);
+    }
     ctx.stroke();
-    ctx.setLineDash([]);
-  }
-  /** Segments as contour returns them, in a colour. */
-  function line(ctx, segments, place, style = "black", width = 2, dash = []) {
-    const draw = () => segments.forEach(([a, b, c, d]) => (ctx.moveTo(...place(a, b)), ctx.lineTo(...place(c, d))));
-    stroke(ctx, draw, style, width, dash);
-  }
-  /** One line through points. */
-  function path(ctx, points, style, width, dash = []) {
-    stroke(ctx, () => points.forEach((point) => ctx.lineTo(...point)), style, width, dash);
   }
 
   /** A band between two lines of points. */
@@ -97,9 +91,9 @@ const Paint = (() => {
     const [width, height] = [330, 70], ctx = context(canvas, width, height), all = series.flatMap((s) => Array.from(s));
     const [low, high] = [Math.min(...all), Math.max(...all)], length = series[0].length;
     const at = (v, i) => [(width * i) / (length - 1), height - 4 - ((height - 8) * (v - low)) / (high - low || 1)];
-    series.forEach((chain, c) => path(ctx, Array.from(chain, at), chainColours[c], 1));
+    series.forEach((chain, c) => lines(ctx, [Array.from(chain, at)], chainColours[c], 1));
   }
 
-  return { colour, contour, context, surface, line, path, band, traces };
+  return { colour, contour, context, surface, lines, band, traces };
 })();
 if (typeof module !== "undefined") module.exports = Paint;

@@ -70,7 +70,7 @@ const PlaygroundState = (() => {
   const presets = {
     start: {},
     "flip-12": {},
-    "flip-50": { set: "task1" },
+    "flip-50": { set: "moons", spread: 0.1, controls: ["output", "count"] }, // the twelve points' two arcs
     "output-scale": { set: "task1" },
     gap: { set: "moons", sds: [1, 1, 8], controls: ["count", "gap"] },
     step: { set: "task1", controls: ["step", "output"] },

@@ -109,6 +109,7 @@ def join_playground(app):
     rows = json.loads(SERIES.read_text(encoding="utf-8"))["rows"]
     kept = [{key: row[key] for key in ("points", "sd", "without", "surfaces", "check") if key in row} for row in rows]
     parts = [f"const BookSeries = {json.dumps(kept)};"]
+    parts += [f"const PlaygroundParts = {json.dumps((PLAYGROUND / 'page.html').read_text(encoding='utf-8'))};"]
     parts += [(PLAYGROUND / f"{name}.js").read_text(encoding="utf-8") for name in PARTS]
     (static / "playground.js").write_text("\n".join(parts), encoding="utf-8")
     (static / "playground.css").write_text((PLAYGROUND / "page.css").read_text())
@@ -141,6 +142,8 @@ def keep_policy(app, exception):
         text = INLINE.sub(move, path.read_text())
         # Half a megabyte of icons as paths; the theme's style sheet has all of them as a font, which pages load anyway.
         text = re.sub(r'<script defer src="[^"]*/fontawesome.js[^"]*"></script>\n?', "", text)
+        # The search's index is not needed before the page is; other scripts count on running while it is read.
+        text = re.sub(r'<script (?=src="[^"]*(?:searchtools|language_data|searchindex)\.js)', "<script defer ", text)
         text = re.sub(r' onclick="(?:window\.)?(\w+)\(\)"', r' data-click="\1"', text)
         policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}" />'
         text = re.sub(r"<head>|\A(?=<meta)", rf"\g<0>\n    {policy}", text, count=1)
@@ -164,6 +167,22 @@ def lighten_figures(app, exception):
         path.write_text(re.sub(r' (?:d|x|y)="[^"]*"', lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), text))
 
 
+def size_figures(app, exception):
+    """Say how large figures are before they arrive, so that the text below does not move when they do."""
+    sizes = {}
+    for path in Path(app.outdir, "_images").glob("*.svg"):
+        if size := re.search(r'<svg[^>]* width="([\d.]+)pt" height="([\d.]+)pt"', path.read_text()):
+            sizes[path.name] = [round(float(points) * 4 / 3) for points in size.groups()]
+
+    def sized(match):
+        size = sizes.get(match[2])
+        return f'<img width="{size[0]}" height="{size[1]}"{match[1]}' if size else match[0]
+
+    for path in Path(app.outdir).rglob("*.html"):
+        text = path.read_text()
+        path.write_text(re.sub(r'<img((?:(?! width=)[^>])*?_images/([^"/]+)"[^>]*>)', sized, text))
+
+
 def setup(app):
     """Register before the theme's header buttons (priority 501), which read ``ipynb_source``."""
     app.connect("config-inited", switch_on_links)
@@ -175,4 +194,5 @@ def setup(app):
     app.connect("html-page-context", mend_markup)
     app.connect("build-finished", keep_policy, priority=900)
     app.connect("build-finished", lighten_figures)
+    app.connect("build-finished", size_figures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

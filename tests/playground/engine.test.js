@@ -404,6 +404,24 @@ test("weights worth fewer than 50 draws are dropped; a change taken back restore
   assert.deepEqual([sampler.shown().kind, sampler.shown().weights, sampler.state().draws], ["fresh", null, 250]);
 });
 
+test("draws of a tuning stand in until there are 50 others of each chain, half as much worth as weighted ones", () => {
+  const { sampler } = moved({ y: classic.y.map((label) => 1 - label) }); // weights are dropped
+  sampler.advance({ transitions: 4 * 150 });
+  const tuned = sampler.shown();
+  assert.deepEqual([tuned.kind, tuned.draws.made[0], tuned.weights, sampler.state().draws], ["warm-up", 150, null, 0]);
+  sampler.advance({ transitions: 4 * 49 });
+  assert.deepEqual([sampler.shown().draws, sampler.shown().next.made[0]], [tuned.draws, 49]);
+  sampler.advance({ transitions: 4 });
+  assert.deepEqual([sampler.shown().kind, sampler.state().draws], ["fresh", 50]);
+  const other = moved({ scales: [1, 1, 1.6] }),
+    enough = Math.ceil((2 * other.found.effectiveSampleSize) / 4);
+  assert.ok(other.found.weights && enough < 150, `weights worth ${other.found.effectiveSampleSize}`);
+  other.sampler.advance({ transitions: 4 * (enough - 1) });
+  assert.equal(other.sampler.shown().kind, "reweighted");
+  other.sampler.advance({ transitions: 4 });
+  assert.equal(other.sampler.shown().kind, "warm-up");
+});
+
 test("another architecture begins anew, and the first warm-up is not cut short", () => {
   const sampler = Playground.sampler(Playground.target(classic), { warmUp: 40, renewal: 10 });
   sampler.advance({ transitions: 4 * 10 });

@@ -133,8 +133,14 @@ def test_the_link_holds_what_is_shown(playground):
         link.click()
         wanted = f"PlaygroundState.complete(PlaygroundState.presets[{name!r}])"
         until(page, f"PlaygroundState.encode({STATE}) === PlaygroundState.encode({wanted})")
-    page = playground("points=1,2")
-    page.wait_for_selector(".playground-status:has-text('can not be opened')")
+    for broken in ("points=1,2", "%"):
+        page = playground(broken)
+        page.wait_for_selector(".playground-status:has-text('can not be opened')")
+    settled(page)
+    until(page, f"Math.min(...{MADE}) >= 1000")
+    page.wait_for_timeout(500)  # at rest it says so, too
+    page.evaluate("() => { location.hash = 'width=3' }")
+    page.wait_for_selector(".playground-status:has-text('given numbers')")
     assert page.faults == []
 
 
