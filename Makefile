@@ -30,7 +30,7 @@ $(LOCKED):
 	$(BIN)/pip install --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements.txt
 	touch $@
 
-$(READY): | $(LOCKED)
+$(READY): $(LOCKED)
 	$(BIN)/pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
