@@ -41,7 +41,7 @@ FITS = {
 
 @lru_cache(maxsize=1)
 def posterior(redraw, num_draws):
-    """Sample the group, in the mode where the output layer specialises."""
+    """Sample the group."""
     seen = tasks.training(redraw)
     observed = densities.observe(seen.x_train, seen.y_train)
     key, shapes = shared.key(SETTINGS["seed"], "group", redraw), hierarchical.shapes(NETWORK, tasks.NUM_TASKS, 2)

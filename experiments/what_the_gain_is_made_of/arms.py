@@ -47,8 +47,7 @@ SETTINGS = {
     "num_by_folds": 1,  # redraws on which the prior of the shared network is chosen, twenty joint fits each
     "of_folds": {"num_warmup": 150, "num_samples": 150},  # of the shared network
     "chains_of_folds": 2,
-    # A chain that starts in a mode of little mass leaves it where the likelihood has this power: page `modes`.
-    "tempered": {"power": 0.8, "num_started": 4, "num_warmup": 300, "num_samples": 300},
+    "tempered": redraws.TEMPERED,
     "threshold_nll": 0.005,  # fixed before any result was seen: a smaller difference is called none
 }
 WIDE = hierarchical.log_density(redraws.NETWORK, tfd.HalfNormal(5.0))
@@ -111,12 +110,10 @@ def fit_flat(key, tasks, scales, **sizes):
     return redraws.kept(redraws.fit_flat(key, observed, max_tree_depth=SETTINGS["max_tree_depth"], **sizes))
 
 
-def fit_shared(key, log_density, observed, means=None, tempered=SETTINGS["tempered"], **sizes):
-    """Fit all tasks together: chains from N(0, 1), none left out, spend a stage at a lower power of the likelihood."""
-    key_tempered, key_chains = jax.random.split(key)
+def fit_shared(key, log_density, observed, means=None, **sizes):
+    """Fit all tasks together."""
     shapes = hierarchical.shapes(redraws.NETWORK, len(observed.y), 2, means=means)
-    starts = shared.tempered_starts(key_tempered, log_density, shapes, observed, **tempered)
-    return mcmc.sample(key_chains, log_density, starts, data=observed, **sizes)
+    return redraws.fit_hierarchical(key, log_density, shapes, observed, **sizes)
 
 
 def of_pair(hyperprior, mean_scale):

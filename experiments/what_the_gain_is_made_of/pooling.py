@@ -1,7 +1,7 @@
 """When pooling pays: number of tasks, labels per task, unequal sizes, noise, one alien task.
 
 At every setting 20 redrawn data sets; separate networks under N(0, 1), separate networks under the scales that
-cross-validation chose most often (a number of the stored ``attribution``), and the hierarchical network.
+cross-validation chose on the sources' tasks (numbers of the stored ``prior_scale``), and the hierarchical network.
 """
 
 from helpers import densities, hierarchical
@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
+from experiments import headlines, shared
 from experiments.what_the_gain_is_made_of import redraws
 
 SETTINGS = {
@@ -36,7 +36,7 @@ SMALL = {"what": "num_tasks", "value": 5, "arm": "hierarchical", "scales": None,
 
 def units():
     """An arm at one setting on a data set each."""
-    scales = dict(zip(ARMS, ([1.0, 1.0, 1.0], redraws.most_chosen(), None), strict=True))
+    scales = dict(zip(ARMS, ([1.0, 1.0, 1.0], headlines.chosen()["scales"], None), strict=True))
     return {
         name: {"what": what, "value": value, "arm": arm, "scales": scales[arm], "redraw": i, **SIZES}
         for what, value in PLACES
