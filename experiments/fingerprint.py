@@ -27,7 +27,7 @@ class House(NamedTuple):
     """Where code is: folders ``packages`` in ``root``. The first holds FLAGS, the last the experiments."""
 
     root: Path = Path(__file__).resolve().parent.parent
-    packages: tuple[str, ...] = ("helpers", "experiments")
+    packages: tuple[str, ...] = ("helpers", "tables", "experiments")
     sources: Mapping[str, str] = MappingProxyType({})  # module -> source that takes precedence over the file
 
 

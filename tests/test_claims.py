@@ -618,3 +618,57 @@ def test_three_chosen_scales_do_as_well_as_sharing_on_the_sources_data():
     outputs, hidden = ({row["scales"][i] for row in grid} for i in (2, 1))
     assert min(outputs) < grid[0]["scales"][2] < max(outputs)
     assert min(hidden) < grid[0]["scales"][1] < max(hidden)
+
+
+def health(name):
+    """Rows of a stored result on the insurance experiment, new families in cells that were seen, by size and arm."""
+    found = json.loads((RESULTS / f"real_data/{name}.json").read_text())["rows"]
+    return {(row["families"], row["arm"]): row for row in found if row["what"] == "family"}
+
+
+@pytest.mark.parametrize("families", [4, 16, 1000])
+def test_real_data_one_network_is_better_than_lines(families):
+    row = health("predictions")[families, "one network, groups shift it"]
+    assert row["checks"][0]["mixed"] and row["less_than_mixed"]["nll"]["high"] < 0
+
+
+@pytest.mark.parametrize("families", [4, 16, 1000])
+def test_real_data_weights_of_their_own_gain_nothing_over_a_shift(families):
+    found = health("predictions")
+    shifted = found[families, "one network, groups shift it"]["scores"]["NLL"]
+    for arm in ("mixed logistic, slopes too", "shared features, a head a group", "a network a group"):
+        assert found[families, arm]["scores"]["NLL"] > shifted - 0.001
+
+
+@pytest.mark.parametrize("families", [4, 16, 1000])
+def test_real_data_no_difference_between_curves_and_the_network_is_shown(families):
+    found = health("splines")
+    less = found[families, "one network, groups shift it"]["less_than_splines"]["nll"]
+    assert less["low"] < 0 < less["high"]
+
+
+def test_real_data_curves_are_better_than_lines_with_enough_families():
+    low = {n: health("splines")[n, "mixed logistic"]["less_than_splines"]["nll"]["low"] for n in (4, 16, 1000)}
+    assert low[4] < 0 < low[16] and low[1000] > 0
+
+
+def test_real_data_mixed_lines_gain_nothing_that_is_shown_over_penalised_ones():
+    found = health("predictions")
+    less = [found[n, "logistic"]["less_than_mixed"]["nll"] for n in (4, 16, 1000)]
+    assert all(one["low"] < 0 < one["high"] for one in less)
+
+
+def test_real_data_chains_are_within_their_bounds_and_some_are_short():
+    found = health("predictions") | health("splines")
+    checks = {key: check for key, row in found.items() for check in row.get("checks", [])}
+    assert all(check["rhat"][kind] <= check["rhat_bound"][kind] for check in checks.values() for kind in check["rhat"])
+    assert all(check["ess"]["predictions"] >= 400 for check in checks.values())
+    short = [key for key, check in checks.items() if not check["mixed"]]
+    assert (1000, "mixed logistic, splines") in short
+    assert not [key for key in short if key[1] in ("mixed logistic", "one network, groups shift it")]
+
+
+def test_real_data_a_new_site_is_predicted_better_without_effects():
+    found = json.loads((RESULTS / "real_data/predictions.json").read_text())["rows"]
+    less = {row["what"]: row["less_than_mixed"]["nll"] for row in found if row["arm"] == "logistic"}
+    assert less["site"]["high"] < 0 and less["cell"]["low"] < 0 < less["cell"]["high"]

@@ -9,8 +9,10 @@ import pytest
 from chapters import ROOT, pages
 
 from experiments import engine
+from experiments.fingerprint import HOUSE
 
 HELPERS = sorted((ROOT / "helpers").glob("*.py"))
+TABLES = sorted((ROOT / "tables").glob("*.py"))
 ORDER = ["__init__", "checks", "common", "data", "networks", "densities", "hierarchical", "hmc", "mcmc", "sgfs"]
 ORDER += ["sgmcmc", "svi", "predict", "metrics", "diagnostics", "verify", "plots"]
 STATES = engine.status()
@@ -23,9 +25,9 @@ def lines(path):
 
 
 def imported(path):
-    """Modules of ``helpers`` and ``experiments`` that a file imports."""
+    """Modules of the project's packages that a file imports."""
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in ("helpers", "experiments"):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in HOUSE.packages:
             package, _, module = node.module.partition(".")
             yield from [(package, module)] if module else [(package, alias.name) for alias in node.names]
 
@@ -33,6 +35,11 @@ def imported(path):
 def test_helpers_are_thin():
     assert sum(map(lines, HELPERS)) <= 2000
     assert {path.name: lines(path) for path in HELPERS if lines(path) > 250} == {}
+
+
+def test_tables_are_thin_and_stand_on_helpers():
+    assert sum(map(lines, TABLES)) <= 450 and max(map(lines, TABLES)) <= 250
+    assert {package for path in TABLES for package, _ in imported(path)} == {"helpers", "tables"}
 
 
 def test_a_helper_imports_only_from_its_left():
@@ -43,7 +50,7 @@ def test_a_helper_imports_only_from_its_left():
         assert all(ORDER.index(module) < ORDER.index(path.stem) for _, module in found), path
 
 
-@pytest.mark.parametrize("path", HELPERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*HELPERS, *TABLES], ids=lambda path: path.stem)
 def test_a_helpers_docstring_shows_a_call(path):
     text = ast.get_docstring(ast.parse(path.read_text()))
     assert path.stem in ("__init__", "hmc", "sgfs") or re.search(r"\w\(.*\)", text)

@@ -68,7 +68,7 @@ def link_helpers(app, pagename, templatename, context, doctree):
         return
     entries, names = app.env.get_domain("py").objects, {"helpers": "helpers"}
     source = Path(app.env.doc2path(pagename)).read_text()
-    for module, imported in re.findall(r"^from (helpers[\w.]*) import ([\w, ]+)$", source, flags=re.M):
+    for module, imported in re.findall(r"^from ((?:helpers|tables)[\w.]*) import ([\w, ]+)$", source, flags=re.M):
         for name, _, alias in (one.strip().partition(" as ") for one in imported.split(",")):
             names[alias or name] = f"{module}.{name}"
 

@@ -33,6 +33,7 @@ CACHE = ROOT / "_build/.jupyter_cache"
 # Where no run is on record: seconds of each chapter on two cores, to begin with the longest.
 SECONDS = {
     "informative-priors": 85,
+    "real-data": 80,
     "hierarchical-bnn": 75,
     "what-the-gain-is-made-of": 65,
     "are-the-samplers-right": 57,
@@ -81,6 +82,7 @@ def inputs(notebook, root=ROOT):
     named = [path for path in sorted(root.glob("book/results/**/*.json")) if path.stem in words or every]
     files = [*named, *scripts]
     files += [path for path in sorted(root.glob("helpers/*")) if path.is_file()]
+    files += sorted(root.glob("tables/*.py")) if "tables" in words else []
     callers = os.environ.get("XLA_FLAGS", "").replace(helpers.FLAGS, "").split()  # ours are in a file of helpers
     about = [sys.version_info[:2], callers, json.dumps(code)]
     digest = hashlib.sha256(repr(about).encode())

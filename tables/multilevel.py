@@ -1,0 +1,214 @@
+"""Networks, or linear models, that differ from group to group of a table, under scales that the table teaches.
+
+The weights of a row are the mean plus ``sd * offset`` of each of its groups; means and offsets are N(0, 1), the sds
+HalfNormal(1) unless said, sampled as logarithms. Kernels are divided by the root of their inputs. A position is
+``{"mean": the network's, "log_sd": {group: ...}, "offset": {group: leading axis [level]}, "log_dispersion": []}``; the
+last is of normal outcomes (the log noise) and negative binomial ones (variance ``rate + dispersion rate^2``).
+
+    network = networks.MLP(hidden=(8,), use_bias=True)  # hidden=(): a linear, logistic or log-linear model
+    starts = mcmc.normal_starts(key_start, multilevel.shapes(network, recipe), (4,), scale=0.5)
+    posterior = mcmc.sample(key, multilevel.log_density(network, recipe), starts, data=table)
+    multilevel.predict(key_new, network, recipe, posterior.draws, later).mean()  # [chain, draw, row]
+"""
+
+from helpers import checks, networks
+from helpers.common import take
+from helpers.diagnostics import arviz
+from helpers.hierarchical import log_prior, sum_over_tasks
+from helpers.mcmc import Posterior, cores
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+from tensorflow_probability.substrates.jax import distributions as tfd
+
+from tables.frames import Recipe, Table
+
+DISPERSED = ("normal", "negative binomial")
+SCALAR = jax.ShapeDtypeStruct((), jnp.float32)
+
+
+def shapes(network: nn.Module, recipe: Recipe) -> dict:
+    """Return the shapes of one position.
+
+    ValueError: a network with another number of outputs than the outcome needs.
+    """
+    if network.num_outputs != len(recipe.baseline):
+        raise ValueError(f"network: given {network.num_outputs} outputs, expected {len(recipe.baseline)}")
+    features = sum(1 + hole for *_, hole in recipe.numbers.values())
+    mean = networks.parameter_shapes(network, features + sum(len(k) - 1 for k in recipe.categories.values()))["params"]
+    last = f"Dense_{len(mean) - 1}"
+    one_number = jax.ShapeDtypeStruct((network.num_outputs,), jnp.float32)
+    ways = {"network": mean, "head": {last: mean[last]}, "intercept": one_number}
+    log_sd, offset = {}, {}
+    for name, way in recipe.groups.items():
+        size = len(recipe.levels[name])
+        log_sd[name] = jax.tree.map(lambda leaf: SCALAR, ways[way])
+        offset[name] = jax.tree.map(lambda leaf, n=size: jax.ShapeDtypeStruct((n, *leaf.shape), leaf.dtype), ways[way])
+    found = {"mean": mean, "log_sd": log_sd, "offset": offset}
+    return found | ({"log_dispersion": SCALAR} if recipe.kind in DISPERSED else {})
+
+
+def _deviation(position, name, level):
+    """Deviations of the rows' or blocks' levels of one group."""
+
+    def one(log_sd, offset):
+        return jnp.exp(log_sd) * offset[level]
+
+    return jax.tree.map(one, position["log_sd"][name], position["offset"][name])
+
+
+def _by_block(position, recipe, table):
+    """Weights, what is added to the output, and log dispersion: leading axis [block]."""
+    size = table.x.shape[0]
+    weights = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (size, *leaf.shape)), position["mean"])
+    shift = jnp.broadcast_to(jnp.array(recipe.baseline), (*table.y.shape, len(recipe.baseline)))
+    for name, way in recipe.groups.items():
+        deviation = _deviation(position, name, table.levels[name])
+        if way == "intercept":
+            shift = shift + deviation
+        else:
+            weights = weights | {layer: jax.tree.map(jnp.add, weights[layer], deviation[layer]) for layer in deviation}
+    # Kernels [block, input, output] are divided by the root of the number of inputs, biases are not.
+    weights = jax.tree.map(lambda leaf: leaf / np.float32(leaf.shape[1] ** 0.5 if leaf.ndim == 3 else 1), weights)
+    return weights, shift, jnp.broadcast_to(position.get("log_dispersion", jnp.zeros(())), size)
+
+
+def _outcome(recipe, output, log_dispersion):
+    """The distribution of outcomes as ``frames.encode`` has them, given the output [..., row, output]."""
+    if recipe.kind == "categorical":
+        return tfd.Categorical(logits=output)
+    output, dispersion = output[..., 0], log_dispersion[..., None]
+    if recipe.kind == "normal":
+        return tfd.Normal(output, jnp.exp(dispersion))
+    if recipe.kind == "negative binomial":
+        return tfd.NegativeBinomial(jnp.exp(-dispersion), logits=output + dispersion)
+    return tfd.Bernoulli(logits=output) if recipe.kind == "bernoulli" else tfd.Poisson(log_rate=output)
+
+
+def _output(network, weights, shift, x):
+    return network.apply({"params": weights}, x).reshape(shift.shape) + shift
+
+
+def log_density(
+    network: nn.Module, recipe: Recipe, hyperprior: Any = None
+) -> Callable[[dict, Table], Float[Array, ""]]:
+    """Return the log posterior, up to a constant; every sd and the dispersion have the hyperprior."""
+    hyperprior = tfd.HalfNormal(1.0) if hyperprior is None else hyperprior
+
+    def of_block(learnt, block):
+        weights, shift, log_dispersion = learnt
+        of_rows = _outcome(recipe, _output(network, weights, shift, block.x), log_dispersion)
+        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):  # TFP mixes types and ranks
+            return (block.weight * of_rows.log_prob(block.y)).sum()
+
+    total = sum_over_tasks(of_block)
+
+    def density(position, table):
+        scales = position["log_sd"], position.get("log_dispersion", ())
+        rows = table._replace(levels={}, place=jnp.zeros(table.x.shape[0]))  # whatever else is not by block
+        return log_prior(position | {"log_sd": scales}, hyperprior) + total(_by_block(position, recipe, table), rows)
+
+    return density
+
+
+def predict(key: Key[Array, ""], network: nn.Module, recipe: Recipe, draws: dict, table: Table) -> tfd.Distribution:
+    """Return the outcome's distribution under each draw, [chain, draw, row], rows as in the data frame.
+
+    A group that is new gets offsets of its own from N(0, 1) in every draw, so that the mean over draws is its
+    predictive; a class is predicted by its index, a measurement in its own unit.
+    """
+    num_chains, num_draws = checks.leading("draws", draws, ("chain", "draw"))
+    more = {name: max(0, int(np.max(at)) + 1 - len(recipe.levels[name])) for name, at in table.levels.items()}
+
+    def one(inputs):
+        key, position = inputs
+        position = position | {"offset": dict(position["offset"])}
+        for i, name in enumerate(recipe.groups):
+            leaves, structure = jax.tree.flatten(position["offset"][name])
+            keys = jax.random.split(jax.random.fold_in(key, i), len(leaves))
+            new = [jax.random.normal(k, (more[name], *leaf.shape[1:])) for k, leaf in zip(keys, leaves, strict=True)]
+            joined = [jnp.concatenate(pair) for pair in zip(leaves, new, strict=True)]
+            position["offset"][name] = jax.tree.unflatten(structure, joined)
+        weights, shift, log_dispersion = _by_block(position, recipe, table)
+        output = jax.vmap(lambda *block: _output(network, *block))(weights, shift, table.x)
+        return output.reshape(-1, output.shape[-1])[table.place], log_dispersion[0]
+
+    keys = jax.random.split(key, (num_chains, num_draws))
+    output, log_dispersion = jax.jit(lambda all_: jax.lax.map(lambda chain: jax.lax.map(one, chain), all_))(
+        (keys, draws)
+    )
+    found = _outcome(recipe, output, log_dispersion)
+    if recipe.kind != "normal":
+        return found
+    mean, sd = recipe.classes
+    return tfd.Normal(mean + sd * found.loc, sd * found.scale)
+
+
+def weigh(log_likelihood: Float[Array, "chain draw row"]) -> tuple[Float[np.ndarray, "chain draw"], float]:
+    """Return what each draw weighs once these rows of a new group are seen, and the Pareto k of the weights.
+
+    Weights add up to 1. Above a k of 0.7 they are not to be trusted (Vehtari et al. 2024): fit again with these rows.
+    """
+    total = np.asarray(log_likelihood, np.float64).sum(axis=-1)
+    log_weights, pareto_k = arviz.psislw(total.ravel())
+    return np.exp(log_weights).reshape(total.shape), float(pareto_k)
+
+
+def save(path: Path | str, network: networks.MLP, recipe: Recipe, posterior: Posterior) -> None:
+    """Write draws, and what predicting with them needs, as ArviZ's NetCDF, which ``arviz.from_netcdf`` reads, too.
+
+    ValueError: an activation that is not one of ``flax.linen``.
+    """
+    made = {name: getattr(network, name) for name in ("hidden", "use_bias", "num_outputs")}
+    made["activation"] = network.activation.__name__
+    if getattr(nn, made["activation"], None) is not network.activation:
+        raise ValueError(f"activation: given {made['activation']}, expected a function of flax.linen")
+    draws = dict(zip(_names(posterior.draws), map(np.asarray, jax.tree.leaves(posterior.draws)), strict=True))
+    about = {"about": json.dumps({"network": made, "recipe": recipe._asdict()})}
+    stats = {"lp": np.asarray(posterior.stats.log_density), "diverging": np.asarray(posterior.stats.diverging)}
+    arviz.from_dict(draws, sample_stats=stats, attrs=about).to_netcdf(str(path))
+
+
+def load(path: Path | str) -> tuple[networks.MLP, Recipe, dict]:
+    """Return network, recipe and draws that ``save`` wrote."""
+    found = arviz.from_netcdf(str(path))
+    about = json.loads(found.attrs["about"])
+    made = about["network"]
+    made |= {"hidden": tuple(made["hidden"]), "activation": getattr(nn, made["activation"])}
+    network = networks.MLP(**made)
+    recipe = Recipe(**about["recipe"])
+    like = shapes(network, recipe)
+    leaves = [jnp.asarray(found.posterior[name].values) for name in _names(like)]
+    return network, recipe, jax.tree.unflatten(jax.tree.structure(like), leaves)
+
+
+def _names(tree):
+    """The leaves' places, such as ``mean.Dense_0.kernel``, in their order."""
+    return [jax.tree_util.keystr(at, simple=True, separator=".") for at, _ in jax.tree_util.tree_leaves_with_path(tree)]
+
+
+def cost(log_density: Callable, starts: dict, table: Table, *, num_draws: int = 1300, num_steps: int = 31) -> dict:
+    """Return about how many seconds and megabytes ``mcmc.sample`` will take, from the time of one gradient here.
+
+    ``num_draws`` are those of each chain, warm-up included; ``num_steps`` is the mean length of a trajectory, 15 to 60
+    for most tables, and known only once a short run has said it.
+    """
+    gradient, one = jax.jit(jax.grad(log_density)), take(starts, 0)
+    times = []
+    for _ in range(6):  # the first compiles
+        begun = time.perf_counter()
+        jax.block_until_ready(gradient(one, table))
+        times.append(time.perf_counter() - begun)
+    (num_chains,) = checks.leading("starts", starts, ("chain",))
+    rounds = -(-num_chains // cores())
+    megabytes = 4e-6 * num_chains * num_draws * sum(leaf.size for leaf in jax.tree.leaves(one))
+    return {"seconds": min(times) * num_steps * num_draws * rounds, "megabytes": megabytes}
