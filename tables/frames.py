@@ -4,7 +4,7 @@
     recipe = frames.learn(train, "visits", ["age", "sex"], groups, kind="poisson")
     table, later = frames.encode(recipe, train), frames.encode(recipe, test)
 
-Rows of the same groups with a network of their own stand in blocks of at most 64; padding has weight 0.
+Rows of the same groups with a network of their own stand in blocks of at most 32; padding has weight 0.
 """
 
 from helpers import checks
@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int
 
 KINDS = ("bernoulli", "categorical", "normal", "poisson", "negative binomial")
 WAYS = ("network", "head", "intercept")  # what a group has of its own: all weights, the last layer's, one number
-BLOCK = 64
+BLOCK = 32  # of rows whose gradient is found together: larger ones take longer, by 1.4 times where there are thousands
 
 
 class Recipe(NamedTuple):
@@ -32,6 +32,7 @@ class Recipe(NamedTuple):
     levels: dict  # column -> the groups that training rows have, by index
     classes: list  # of the outcome; of measurements mean and sd
     baseline: list  # log odds or log rate of all training rows together, by output
+    fan_in: bool  # whether kernels are divided by the root of their inputs
 
 
 class Table(NamedTuple):
@@ -44,12 +45,16 @@ class Table(NamedTuple):
     place: Int[Array, " row"]  # of each row of the data frame among all rows of all blocks
 
 
-def learn(frame: pd.DataFrame, outcome: str, features: list, groups: dict, *, kind="bernoulli", missing="refuse"):
+def learn(
+    frame: pd.DataFrame, outcome: str, features: list, groups: dict, *, kind="bernoulli", missing="refuse", fan_in=True
+) -> Recipe:
     """Return the ``Recipe`` of training rows.
 
     A number is centred and divided by its standard deviation; text, a bool or a pandas category gets a feature of 0
     and 1 for each level but the first. ``missing="median"``: a missing number becomes the median, here and later, and
-    a missing text a level of its own; where training rows miss some, a feature of 0 and 1 says so.
+    a missing text a level of its own; where training rows miss some, a feature of 0 and 1 says so. With ``fan_in``
+    each kernel is divided by the root of the number of its inputs, so that the prior of the output depends little on
+    how many features and units there are; without it, it is as it is.
 
     ValueError: no rows or features, a column that is not there or named twice, an unknown kind, a missing value that is
         refused or is not a feature's, a feature or outcome with one value, an outcome that is not of its kind.
@@ -87,7 +92,7 @@ def learn(frame: pd.DataFrame, outcome: str, features: list, groups: dict, *, ki
         baseline = np.log(counts / len(y)).tolist()
     else:
         baseline = [float(np.log(counts[1] / counts[0]) if classes else np.log(y.mean()))]
-    return Recipe(outcome, kind, numbers, categories, groups, levels, classes, baseline)
+    return Recipe(outcome, kind, numbers, categories, groups, levels, classes, baseline, fan_in)
 
 
 def encode(recipe: Recipe, frame: pd.DataFrame) -> Table:

@@ -1,9 +1,10 @@
 """Networks, or linear models, that differ from group to group of a table, under scales that the table teaches.
 
 The weights of a row are the mean plus ``sd * offset`` of each of its groups; means and offsets are N(0, 1), the sds
-HalfNormal(1) unless said, sampled as logarithms. Kernels are divided by the root of their inputs. A position is
-``{"mean": the network's, "log_sd": {group: ...}, "offset": {group: leading axis [level]}, "log_dispersion": []}``; the
-last is of normal outcomes (the log noise) and negative binomial ones (variance ``rate + dispersion rate^2``).
+HalfNormal(1) unless said, sampled as logarithms; kernels are then divided by the root of their inputs, unless the
+recipe says otherwise. A position is ``{"mean": the network's, "log_sd": {group: ...}, "offset": {group: leading axis
+[level]}, "log_dispersion": []}``; the last is of normal outcomes (the log noise) and negative binomial ones (variance
+``rate + dispersion rate^2``).
 
     network = networks.MLP(hidden=(8,), use_bias=True)  # hidden=(): a linear, logistic or log-linear model
     starts = mcmc.normal_starts(key_start, multilevel.shapes(network, recipe), (4,), scale=0.5)
@@ -77,8 +78,8 @@ def _by_block(position, recipe, table):
             shift = shift + deviation
         else:
             weights = weights | {layer: jax.tree.map(jnp.add, weights[layer], deviation[layer]) for layer in deviation}
-    # Kernels [block, input, output] are divided by the root of the number of inputs, biases are not.
-    weights = jax.tree.map(lambda leaf: leaf / np.float32(leaf.shape[1] ** 0.5 if leaf.ndim == 3 else 1), weights)
+    if recipe.fan_in:  # kernels [block, input, output] are divided by the root of the number of inputs, biases are not
+        weights = jax.tree.map(lambda leaf: leaf / np.float32(leaf.shape[1] ** 0.5 if leaf.ndim == 3 else 1), weights)
     return weights, shift, jnp.broadcast_to(position.get("log_dispersion", jnp.zeros(())), size)
 
 
@@ -161,6 +162,22 @@ def weigh(log_likelihood: Float[Array, "chain draw row"]) -> tuple[Float[np.ndar
     total = np.asarray(log_likelihood, np.float64).sum(axis=-1)
     log_weights, pareto_k = arviz.psislw(total.ravel())
     return np.exp(log_weights).reshape(total.shape), float(pareto_k)
+
+
+def leave_out(recipe: Recipe, table: Table, name: str) -> Float[Array, "level block row"]:
+    """Return the table's weights with each known level of a group left out in turn, for fits side by side:
+
+        tasks = leave_out(recipe, table, "firm")
+        mcmc.sample(key, lambda at, w, t: density(at, t._replace(weight=w)), starts, tasks=tasks, data=table)
+
+    A level whose rows have weight 0 is predicted as a new one. What ``frames.learn`` took from all rows it keeps.
+
+    ValueError: a group that the recipe does not have.
+    """
+    if name not in recipe.groups:
+        raise ValueError(f"name: given {name!r}, expected one of {[*recipe.groups]}")
+    level = table.levels[name].reshape(len(table.y), -1)
+    return jnp.stack([jnp.where(level == i, 0.0, table.weight) for i in range(len(recipe.levels[name]))])
 
 
 def save(path: Path | str, network: networks.MLP, recipe: Recipe, posterior: Posterior) -> None:

@@ -34,6 +34,7 @@ CACHE = ROOT / "_build/.jupyter_cache"
 SECONDS = {
     "informative-priors": 85,
     "real-data": 80,
+    "your-table": 45,
     "hierarchical-bnn": 75,
     "what-the-gain-is-made-of": 65,
     "are-the-samplers-right": 57,
