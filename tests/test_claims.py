@@ -620,55 +620,92 @@ def test_three_chosen_scales_do_as_well_as_sharing_on_the_sources_data():
     assert min(hidden) < grid[0]["scales"][1] < max(hidden)
 
 
-def health(name):
-    """Rows of a stored result on the insurance experiment, new families in cells that were seen, by size and arm."""
-    found = json.loads((RESULTS / f"real_data/{name}.json").read_text())["rows"]
-    return {(row["families"], row["arm"]): row for row in found if row["what"] == "family"}
+LINES, CURVES, SHIFTED = "mixed logistic", "mixed logistic, splines", "one network, groups shift it"
+LEARNT, ALONE = "a network a cell, shared prior", "a network a cell, alone"
+SIZES = 4, 16, 1000
 
 
-@pytest.mark.parametrize("families", [4, 16, 1000])
-def test_real_data_one_network_is_better_than_lines(families):
-    row = health("predictions")[families, "one network, groups shift it"]
-    assert row["checks"][0]["mixed"] and row["less_than_mixed"]["nll"]["high"] < 0
+def health(what="family"):
+    """Rows of the stored result on the insurance experiment that answer one question, by size and arm."""
+    found = json.loads((RESULTS / "real_data/predictions.json").read_text())["rows"]
+    return {(row["families"], row["arm"]): row for row in found if row["what"] == what}
 
 
-@pytest.mark.parametrize("families", [4, 16, 1000])
+def less(row, other=LINES):
+    """The ends of the interval of its difference in NLL to another arm's."""
+    return row["less_than"][other]["nll"]["low"], row["less_than"][other]["nll"]["high"]
+
+
+@pytest.mark.parametrize("families", SIZES)
+def test_real_data_one_network_is_better_than_lines_and_not_shown_to_differ_from_curves(families):
+    row = health()[families, SHIFTED]
+    assert row["checks"][0]["mixed"] and less(row)[1] < 0
+    low, high = less(row, CURVES)
+    assert low < 0 < high
+
+
+def test_real_data_the_network_equals_curves_by_the_rule_with_all_families_alone():
+    within = [max(map(abs, less(health()[n, SHIFTED], CURVES))) <= 0.005 for n in SIZES]
+    assert within == [False, False, True]
+
+
+@pytest.mark.parametrize("families", SIZES)
 def test_real_data_weights_of_their_own_gain_nothing_over_a_shift(families):
-    found = health("predictions")
-    shifted = found[families, "one network, groups shift it"]["scores"]["NLL"]
-    for arm in ("mixed logistic, slopes too", "shared features, a head a group", "a network a group"):
-        assert found[families, arm]["scores"]["NLL"] > shifted - 0.001
+    found = health()
+    for arm in ("mixed logistic, slopes too", "shared features, a head a group", "a network a group", LEARNT, ALONE):
+        assert found[families, arm]["scores"]["NLL"] > found[families, SHIFTED]["scores"]["NLL"]
 
 
-@pytest.mark.parametrize("families", [4, 16, 1000])
-def test_real_data_no_difference_between_curves_and_the_network_is_shown(families):
-    found = health("splines")
-    less = found[families, "one network, groups shift it"]["less_than_splines"]["nll"]
-    assert less["low"] < 0 < less["high"]
+@pytest.mark.parametrize("families", SIZES)
+def test_real_data_a_network_alone_is_worse_than_lines_and_a_learnt_prior_mends_that(families):
+    found = health()
+    assert found[families, ALONE]["checks"][0]["mixed"] and less(found[families, ALONE])[0] > 0.02
+    low, high = less(found[families, LEARNT])
+    assert low > 0 if families == 4 else low < 0 < high
+
+
+def test_real_data_without_sites_and_plans_the_network_is_worse_than_lines():
+    assert less(health()[16, "one network for all"])[0] > 0 and less(health()[1000, "one network for all"])[0] > 0
 
 
 def test_real_data_curves_are_better_than_lines_with_enough_families():
-    low = {n: health("splines")[n, "mixed logistic"]["less_than_splines"]["nll"]["low"] for n in (4, 16, 1000)}
-    assert low[4] < 0 < low[16] and low[1000] > 0
+    high = {n: less(health()[n, CURVES])[1] for n in SIZES}
+    assert high[4] > 0 > high[16] and high[1000] < 0
 
 
-def test_real_data_mixed_lines_gain_nothing_that_is_shown_over_penalised_ones():
-    found = health("predictions")
-    less = [found[n, "logistic"]["less_than_mixed"]["nll"] for n in (4, 16, 1000)]
-    assert all(one["low"] < 0 < one["high"] for one in less)
+def test_real_data_trees_are_not_shown_to_differ_from_curves_with_all_families():
+    low, high = less(health()[1000, "boosted trees"], CURVES)
+    assert low < 0 < high
+
+
+@pytest.mark.parametrize(
+    ("what", "families"), [*(("family", n) for n in SIZES), ("cell", 16), ("site", 16), ("plan", 16)]
+)
+def test_real_data_mixed_lines_gain_nothing_that_is_shown_over_penalised_ones(what, families):
+    low, high = less(health(what)[families, "logistic"])
+    assert low < 0 < high
 
 
 def test_real_data_chains_are_within_their_bounds_and_some_are_short():
-    found = health("predictions") | health("splines")
-    checks = {key: check for key, row in found.items() for check in row.get("checks", [])}
-    assert all(check["rhat"][kind] <= check["rhat_bound"][kind] for check in checks.values() for kind in check["rhat"])
-    assert all(check["ess"]["predictions"] >= 400 for check in checks.values())
-    short = [key for key, check in checks.items() if not check["mixed"]]
-    assert (1000, "mixed logistic, splines") in short
-    assert not [key for key in short if key[1] in ("mixed logistic", "one network, groups shift it")]
+    short = set()
+    for what in ("family", "cell", "site", "plan"):
+        for key, row in health(what).items():
+            for check in row.get("checks", []):
+                assert all(check["rhat"][kind] <= check["rhat_bound"][kind] for kind in check["rhat"])
+                assert check["ess"]["predictions"] >= 1000 and check["ess"]["log density"] >= 400
+                short |= set() if check["mixed"] else {key[1]}
+    assert short and not short & {LINES, CURVES, SHIFTED, ALONE}
 
 
-def test_real_data_a_new_site_is_predicted_better_without_effects():
-    found = json.loads((RESULTS / "real_data/predictions.json").read_text())["rows"]
-    less = {row["what"]: row["less_than_mixed"]["nll"] for row in found if row["arm"] == "logistic"}
-    assert less["site"]["high"] < 0 and less["cell"]["low"] < 0 < less["cell"]["high"]
+def test_real_data_a_new_cell_is_better_served_by_its_site_and_plan_than_by_what_cells_are_like():
+    found = health("cell")
+    assert less(found[16, LEARNT])[0] > 0 and less(found[16, SHIFTED])[1] < 0
+    low, high = less(found[16, SHIFTED], CURVES)
+    assert low < 0 < high
+
+
+def test_real_data_curves_help_in_a_new_plan_and_nothing_is_shown_to_help_in_a_new_site():
+    assert less(health("plan")[16, CURVES])[1] < 0
+    for arm in ("logistic", "boosted trees", CURVES):
+        low, high = less(health("site")[16, arm])
+        assert low < 0 < high

@@ -84,7 +84,6 @@ SAMPLED = {
     LEARNT: Arm(SETTINGS["hidden"], OF_CELLS),
     "a network a cell, alone": Arm(SETTINGS["hidden"], OF_CELLS, alone=True),
 }
-RIVALS = (LINES, CURVES, SHIFTED)
 CLASSIC = ("base rate", "logistic", "boosted trees", "boosted trees, calibrated")
 ELSEWHERE = {
     "cell": (*CLASSIC[:3], LINES, CURVES, SHIFTED, LEARNT),
@@ -266,8 +265,7 @@ def rows(scored):
     found = []
     for (what, size, arm), parts in joined.items():
         at = joined_parts(parts)
-        others = [joined.get((what, size, other)) for other in RIVALS]
-        less = {o: difference(at, joined_parts(of)) for o, of in zip(RIVALS, others, strict=True) if of}
+        less = {other: difference(at, joined_parts(joined[what, size, other])) for other in (LINES, CURVES)}
         row = {"what": what, "families": size, "arm": arm, "num_train": [one["num_train"] for one in parts]}
         row |= {"num_test": len(at["y"]), "num_families": len(np.unique(at["family"]))}
         row |= {"scores": metrics.scores(np.float32(at["mean"]), np.int32(at["y"])), "less_than": less}
