@@ -57,7 +57,8 @@ OUTCOMES = {
 def made(kind="bernoulli", hidden=(3,), **changes):
     """Recipe, table, network, density, and one position of it."""
     rows = frame()
-    recipe = frames.learn(rows, OUTCOMES[kind], FEATURES, changes.get("groups", GROUPS), kind=kind)
+    settings = {"kind": kind, "fan_in": changes.get("fan_in", True)}
+    recipe = frames.learn(rows, OUTCOMES[kind], FEATURES, changes.get("groups", GROUPS), **settings)
     network = networks.MLP(hidden=hidden, use_bias=True, num_outputs=len(recipe.baseline))
     starts = mcmc.normal_starts(KEY, multilevel.shapes(network, recipe), (2, 3), scale=0.5)
     at = jax.tree.map(lambda leaf: leaf[0, 0], starts)
@@ -78,7 +79,7 @@ def by_hand(rows, recipe, hidden, at):
                 for name in weights:
                     sd = np.exp(at["log_sd"][group][layer][name])
                     weights[name] += sd * at["offset"][group][layer][name][level[group]]
-            x = x @ weights["kernel"] / np.sqrt(len(x)) + weights["bias"]
+            x = x @ weights["kernel"] / np.sqrt(len(x) if recipe.fan_in else 1) + weights["bias"]
             x = x if layer == last else np.tanh(x)
         x = x + recipe.baseline + np.exp(at["log_sd"]["family"]) * at["offset"]["family"][level["family"]]
         y, dispersion = row[recipe.outcome], np.exp(at.get("log_dispersion", 0.0))
@@ -97,10 +98,11 @@ def by_hand(rows, recipe, hidden, at):
     return np.array(found)
 
 
+@pytest.mark.parametrize("fan_in", [True, False])
 @pytest.mark.parametrize("kind", frames.KINDS)
 @pytest.mark.parametrize("hidden", [(), (3,)])
-def test_the_density_is_the_prior_and_the_likelihood_of_every_row(kind, hidden):
-    rows, recipe, table, _, density, at, _ = made(kind, hidden)
+def test_the_density_is_the_prior_and_the_likelihood_of_every_row(kind, hidden, fan_in):
+    rows, recipe, table, _, density, at, _ = made(kind, hidden, fan_in=fan_in)
     expected = by_hand(rows, recipe, hidden, at).sum()
     for leaf in jax.tree.leaves((at["mean"], at["offset"])):
         expected += scipy.stats.norm.logpdf(np.asarray(leaf)).sum()
@@ -131,7 +133,7 @@ def test_order_of_rows_and_size_of_blocks_change_nothing(monkeypatch):
     shuffled = rows.sample(frac=1, random_state=3)
     monkeypatch.setattr(frames, "BLOCK", 7)
     other = frames.encode(recipe, shuffled)
-    assert other.x.shape[1] == 7 < table.x.shape[1] <= 64
+    assert other.x.shape[1] == 7 < table.x.shape[1] == 32
     np.testing.assert_allclose(density(at, other), density(at, table), rtol=1e-5)
     one, two = (multilevel.predict(KEY, network, recipe, starts, t).mean() for t in (table, other))
     np.testing.assert_allclose(two, one[:, :, shuffled.index.to_numpy()], atol=1e-6)
@@ -171,6 +173,18 @@ def test_a_few_rows_of_a_new_group_weigh_the_draws():
     assert pareto_k < 0.5
     far = scipy.stats.norm.logpdf(8.0, random.normal(size=(4, 1000)), 0.2)[..., None]
     assert multilevel.weigh(jnp.asarray(far, jnp.float32))[1] > 0.7
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_leaving_a_group_out_is_the_table_without_its_rows(name):
+    rows, recipe, table, _, density, at, _ = made("normal")
+    weights = multilevel.leave_out(recipe, table, name)
+    assert len(weights) == len(recipe.levels[name])
+    for level, weight in zip(recipe.levels[name][:3], weights, strict=False):
+        without = frames.encode(recipe, rows[rows[name] != level])
+        np.testing.assert_allclose(density(at, table._replace(weight=weight)), density(at, without), rtol=1e-5)
+    with pytest.raises(ValueError, match="name: given 'age', expected one of"):
+        multilevel.leave_out(recipe, table, "age")
 
 
 def test_a_row_without_outcome_counts_for_nothing():

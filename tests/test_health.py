@@ -1,0 +1,64 @@
+"""The insurance experiment's table: no column tells the answer, and no family stands on both sides of a split."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.real_data import health, predictions
+
+FRAME = health.load()
+DESIGN = {"plan", "site", "coins", "idp", "logc", "fmde", "lpi", "mdeoff", "pioff"}  # what a plan is
+PERSON = {"zper", "family", "cell", "income", "num", "lfam", "ghindx"}  # who, or what a feature says already
+
+
+def test_every_column_has_a_place_and_what_follows_from_the_year_is_no_feature():
+    places = [set(health.FEATURES), set(health.AFTERWARDS), DESIGN, PERSON, {health.OUTCOME}]
+    assert set.union(*places) == set(FRAME.columns) and sum(map(len, places)) == len(FRAME.columns)
+    spent = FRAME.meddol > 0
+    assert (spent == (FRAME.binexp == 1)).all()  # so that any of the expenses tells the outcome
+    assert {"time", "meddol", "outpdol", "mdvis", "inpmis"} <= set(health.AFTERWARDS)
+
+
+def test_covariates_are_those_of_the_first_year():
+    assert FRAME.groupby("zper")[health.AT_ENROLMENT].nunique(dropna=False).max().max() == 1
+
+
+def test_no_arm_sees_what_was_known_afterwards():
+    train, test = predictions.split("family", 4, 0)
+    taken = [one.assign(**dict.fromkeys(health.AFTERWARDS, 0.0)) for one in (train, test)]
+    for arm in (predictions.logistic, predictions.boosted):
+        np.testing.assert_array_equal(arm(train, test), arm(*taken))
+    (_, plain, features), (_, changed, _) = predictions.bent(train, test), predictions.bent(*taken)
+    np.testing.assert_array_equal(plain[features], changed[features])  # and `sampled` encodes no others
+
+
+def test_families_are_whole_and_persons_of_one_key_are_one_family():
+    assert (FRAME.groupby("zper").family.nunique() == 1).all() and (FRAME.groupby("family").cell.nunique() == 1).all()
+    first = FRAME.groupby("zper").first()
+    alike = first.groupby(["site", "plan", "income", "fmde", "black"]).family.nunique()
+    assert (alike == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("what", "size", "part"),
+    [("family", 4, 0), ("family", 1000, 0), ("cell", 16, 0), ("site", 16, 5), ("plan", 16, 2)],
+)
+def test_a_split_keeps_families_apart_and_leaves_out_what_it_says(what, size, part):
+    train, test = predictions.split(what, size, part)
+    assert len(train) and len(test) and not set(train.family) & set(test.family)
+    if what == "family":
+        assert set(train.cell) == set(test.cell) == set(FRAME.cell)
+    else:
+        assert not set(train[what]) & set(test[what])
+    assert train.groupby("cell").family.nunique().max() <= size
+
+
+def test_parts_cover_every_level_once():
+    for what, parts in predictions.SETTINGS["num_parts"].items():
+        levels = pd.concat([predictions.split(what, 16, i)[1][what].drop_duplicates() for i in range(parts)])
+        assert sorted(levels) == sorted(FRAME[what].unique())
+
+
+def test_families_to_be_tested_do_not_depend_on_how_many_train():
+    few, all_ = (predictions.split("family", n, 0) for n in (4, 1000))
+    assert set(few[1].family) == set(all_[1].family) and set(few[0].family) < set(all_[0].family)
