@@ -16,12 +16,10 @@ from helpers import checks, networks
 from helpers.common import take
 from helpers.diagnostics import arviz
 from helpers.hierarchical import log_prior, sum_over_tasks
-from helpers.mcmc import Posterior, cores
+from helpers.mcmc import cores
 
-import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import flax.linen as nn
@@ -31,6 +29,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 from tensorflow_probability.substrates.jax import distributions as tfd
 
+from tables import frames
 from tables.frames import Recipe, Table
 
 DISPERSED = ("normal", "negative binomial")
@@ -59,10 +58,10 @@ def shapes(network: nn.Module, recipe: Recipe) -> dict:
 
 
 def _deviation(position, name, level):
-    """Deviations of the rows' or blocks' levels of one group."""
+    """Deviations of the rows' or blocks' levels of one group; NaN for a level that the position does not have."""
 
     def one(log_sd, offset):
-        return jnp.exp(log_sd) * offset[level]
+        return jnp.exp(log_sd) * offset.at[level].get(mode="fill", fill_value=jnp.nan)
 
     return jax.tree.map(one, position["log_sd"][name], position["offset"][name])
 
@@ -102,7 +101,10 @@ def _output(network, weights, shift, x):
 def log_density(
     network: nn.Module, recipe: Recipe, hyperprior: Any = None
 ) -> Callable[[dict, Table], Float[Array, ""]]:
-    """Return the log posterior, up to a constant; every sd and the dispersion have the hyperprior."""
+    """Return the log posterior, up to a constant; every sd and the dispersion have the hyperprior, a TFP distribution.
+
+    It is NaN, which ``mcmc.sample`` refuses, for a table with a group that the recipe does not know.
+    """
     hyperprior = tfd.HalfNormal(1.0) if hyperprior is None else hyperprior
 
     def of_block(learnt, block):
@@ -125,9 +127,12 @@ def predict(key: Key[Array, ""], network: nn.Module, recipe: Recipe, draws: dict
     """Return the outcome's distribution under each draw, [chain, draw, row], rows as in the data frame.
 
     A group that is new gets offsets of its own from N(0, 1) in every draw, so that the mean over draws is its
-    predictive; a class is predicted by its index, a measurement in its own unit.
+    predictive; two calls draw different ones. A measurement is in its own unit; classes are indices, so take
+    ``probs_parameter()`` of three or more and not the mean.
+
+    ValueError: draws that are not of this network and recipe.
     """
-    num_chains, num_draws = checks.leading("draws", draws, ("chain", "draw"))
+    num_chains, num_draws = axes(network, recipe, draws)
     more = {name: max(0, int(np.max(at)) + 1 - len(recipe.levels[name])) for name, at in table.levels.items()}
 
     def one(inputs):
@@ -154,23 +159,50 @@ def predict(key: Key[Array, ""], network: nn.Module, recipe: Recipe, draws: dict
     return tfd.Normal(mean + sd * found.loc, sd * found.scale)
 
 
+def of_group(network: nn.Module, recipe: Recipe, draws: dict, levels: dict) -> tuple[dict, Float[Array, "..."]]:
+    """Return the network's weights in known groups, and what is added to its output: leading axes [chain, draw].
+
+    ``levels``: a level by column, ``{"firm": "US Steel"}``; in a column that is left out, an average group. The kernel
+    multiplies features as ``frames.encode`` has them: a number less its mean, divided by its standard deviation, both
+    in ``recipe.numbers``; a measurement is in units of ``recipe.classes``, its mean and standard deviation.
+
+    ValueError: an unknown column or level, draws that are not of this network and recipe.
+    """
+    axes(network, recipe, draws)
+    frames.index("levels", np.array([*levels]), [*recipe.groups])
+    at = {name: jnp.asarray(frames.index(name, np.array([one]), recipe.levels[name])) for name, one in levels.items()}
+    row = Table(*3 * [jnp.zeros(1)], at, jnp.zeros(1))
+    named = recipe._replace(groups={name: recipe.groups[name] for name in levels})
+    found = jax.vmap(jax.vmap(lambda position: _by_block(position, named, row)[:2]))(draws)
+    return jax.tree.map(lambda leaf: leaf[:, :, 0], found)
+
+
 def weigh(log_likelihood: Float[Array, "chain draw row"]) -> tuple[Float[np.ndarray, "chain draw"], float]:
     """Return what each draw weighs once these rows of a new group are seen, and the Pareto k of the weights.
 
     Weights add up to 1. Above a k of 0.7 they are not to be trusted (Vehtari et al. 2024): fit again with these rows.
+    They are for what the same call of ``predict`` says of the group's further rows: ``found = predict(...)`` of all its
+    rows, then ``weigh(found.log_prob(y)[..., seen])``, y in its own unit.
+
+    ValueError: other axes, an axis of length 0, values that are not finite.
     """
+    checks.leading("log_likelihood", log_likelihood, ("chain", "draw", "row"))
+    checks.finite(log_likelihood=log_likelihood)
     total = np.asarray(log_likelihood, np.float64).sum(axis=-1)
     log_weights, pareto_k = arviz.psislw(total.ravel())
     return np.exp(log_weights).reshape(total.shape), float(pareto_k)
 
 
 def leave_out(recipe: Recipe, table: Table, name: str) -> Float[Array, "level block row"]:
-    """Return the table's weights with each known level of a group left out in turn, for fits side by side:
+    """Return the table's weights with each known level of a group left out in turn, for fits side by side.
+
+    ``table`` has the training rows, and starts have the axes [level, chain]:
 
         tasks = leave_out(recipe, table, "firm")
         mcmc.sample(key, lambda at, w, t: density(at, t._replace(weight=w)), starts, tasks=tasks, data=table)
 
-    A level whose rows have weight 0 is predicted as a new one. What ``frames.learn`` took from all rows it keeps.
+    A level whose rows have weight 0 is predicted as a new one, from ``take(draws, i)`` of level i.
+    What ``frames.learn`` took from all rows it keeps.
 
     ValueError: a group that the recipe does not have.
     """
@@ -180,45 +212,13 @@ def leave_out(recipe: Recipe, table: Table, name: str) -> Float[Array, "level bl
     return jnp.stack([jnp.where(level == i, 0.0, table.weight) for i in range(len(recipe.levels[name]))])
 
 
-def save(path: Path | str, network: networks.MLP, recipe: Recipe, posterior: Posterior) -> None:
-    """Write draws, and what predicting with them needs, as ArviZ's NetCDF, which ``arviz.from_netcdf`` reads, too.
-
-    ValueError: an activation that is not one of ``flax.linen``.
-    """
-    made = {name: getattr(network, name) for name in ("hidden", "use_bias", "num_outputs")}
-    made["activation"] = network.activation.__name__
-    if getattr(nn, made["activation"], None) is not network.activation:
-        raise ValueError(f"activation: given {made['activation']}, expected a function of flax.linen")
-    draws = dict(zip(_names(posterior.draws), map(np.asarray, jax.tree.leaves(posterior.draws)), strict=True))
-    about = {"about": json.dumps({"network": made, "recipe": recipe._asdict()})}
-    stats = {"lp": np.asarray(posterior.stats.log_density), "diverging": np.asarray(posterior.stats.diverging)}
-    arviz.from_dict(draws, sample_stats=stats, attrs=about).to_netcdf(str(path))
-
-
-def load(path: Path | str) -> tuple[networks.MLP, Recipe, dict]:
-    """Return network, recipe and draws that ``save`` wrote."""
-    found = arviz.from_netcdf(str(path))
-    about = json.loads(found.attrs["about"])
-    made = about["network"]
-    made |= {"hidden": tuple(made["hidden"]), "activation": getattr(nn, made["activation"])}
-    network = networks.MLP(**made)
-    recipe = Recipe(**about["recipe"])
-    like = shapes(network, recipe)
-    leaves = [jnp.asarray(found.posterior[name].values) for name in _names(like)]
-    return network, recipe, jax.tree.unflatten(jax.tree.structure(like), leaves)
-
-
-def _names(tree):
-    """The leaves' places, such as ``mean.Dense_0.kernel``, in their order."""
-    return [jax.tree_util.keystr(at, simple=True, separator=".") for at, _ in jax.tree_util.tree_leaves_with_path(tree)]
-
-
 def cost(log_density: Callable, starts: dict, table: Table, *, num_draws: int = 1300, num_steps: int = 31) -> dict:
     """Return about how many seconds and megabytes ``mcmc.sample`` will take, from the time of one gradient here.
 
-    ``num_draws`` are those of each chain, warm-up included; ``num_steps`` is the mean length of a trajectory, 15 to 60
-    for most tables, and known only once a short run has said it.
+    ``num_draws`` are those of each chain, warm-up included; ``num_steps`` is the mean length of a trajectory, 15 to 150
+    for most tables, and known only once a short run has said it. Compilation, some seconds, is not counted.
     """
+    checks.count(num_draws=num_draws, num_steps=num_steps)
     gradient, one = jax.jit(jax.grad(log_density)), take(starts, 0)
     times = []
     for _ in range(6):  # the first compiles
@@ -229,3 +229,12 @@ def cost(log_density: Callable, starts: dict, table: Table, *, num_draws: int = 
     rounds = -(-num_chains // cores())
     megabytes = 4e-6 * num_chains * num_draws * sum(leaf.size for leaf in jax.tree.leaves(one))
     return {"seconds": min(times) * num_steps * num_draws * rounds, "megabytes": megabytes}
+
+
+def axes(network, recipe, draws):
+    """How many chains and draws there are, which are of this network and recipe."""
+    expected = jax.tree.map(lambda leaf: leaf.shape, shapes(network, recipe))
+    given = jax.tree.map(lambda leaf: leaf.shape[2:], draws)
+    if given != expected:
+        raise ValueError(f"draws: given shapes {given} after [chain, draw], expected {expected}")
+    return checks.leading("draws", draws, ("chain", "draw"))

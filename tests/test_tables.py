@@ -17,7 +17,7 @@ import pytest
 import scipy.stats
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from tables import frames, multilevel
+from tables import files, frames, multilevel
 
 KEY = jax.random.key(11)
 GROUPS = {"site": "network", "doctor": "head", "family": "intercept"}
@@ -163,6 +163,58 @@ def test_a_new_group_is_drawn_from_the_groups_own_distribution():
     assert np.corrcoef(first, second)[0, 1] > 0.999 and abs(np.corrcoef(first, other)[0, 1]) < 0.06
 
 
+def test_a_table_with_an_unknown_group_trains_nothing():
+    rows, recipe, _, _, density, at, _ = made()
+    stranger = frames.encode(recipe, rows.assign(family=np.where(rows.index == 3, 999, rows.family)))
+    assert np.isnan(density(at, stranger))
+    starts = jax.tree.map(lambda leaf: leaf[None], at)
+    with pytest.raises(ValueError, match="the log density is not finite"):
+        mcmc.sample(KEY, density, starts, data=stranger, num_warmup=100, num_samples=100)
+
+
+def test_draws_of_another_model_are_refused(tmp_path):
+    _, recipe, table, network, _, _, starts = made()
+    wider, poisson = networks.MLP(hidden=(4,), use_bias=True), made("negative binomial")[-1]
+    for other, draws in [(wider, starts), (network, poisson), (network, {**starts, "offset": {}})]:
+        with pytest.raises(ValueError, match="draws: given shapes"):
+            multilevel.predict(KEY, other, recipe, draws, table)
+        with pytest.raises(ValueError, match="draws: given shapes"):
+            files.save(tmp_path / "none.nc", other, recipe, SimpleNamespace(draws=draws))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("kind", "hidden"), [("normal", ()), ("bernoulli", (3,)), ("categorical", (3,))])
+def test_the_weights_of_a_group_predict_its_rows(kind, hidden):
+    rows, recipe, _, network, _, _, starts = made(kind, hidden)
+    row = rows.iloc[[7]]
+    levels = {name: row[name].item() for name in GROUPS}
+    weights, shift = multilevel.of_group(network, recipe, starts, levels)
+    (x,) = np.asarray(frames.encode(recipe, row).x[0])
+    x = np.broadcast_to(x, (2, 3, len(x)))
+    for i in range(len(weights)):
+        layer = weights[f"Dense_{i}"]
+        x = np.einsum("cdi,cdio->cdo", x, layer["kernel"]) + layer["bias"]
+        x = x if i == len(weights) - 1 else np.tanh(x)
+    x = x + shift
+    found = multilevel.predict(KEY, network, recipe, starts, frames.encode(recipe, row))
+    if kind == "normal":
+        np.testing.assert_allclose(found.mean(), recipe.classes[0] + recipe.classes[1] * x, rtol=1e-5)
+    else:
+        logits = found.logits_parameter()
+        np.testing.assert_allclose(logits.reshape(x.shape), x, rtol=1e-4, atol=1e-5)
+
+
+def test_weights_of_a_group_that_is_not_named_are_the_average_ones():
+    _, recipe, _, network, _, _, starts = made("normal", ())
+    weights, shift = multilevel.of_group(network, recipe, starts, {})
+    expected = np.asarray(starts["mean"]["Dense_0"]["kernel"]) / np.sqrt(3)
+    np.testing.assert_allclose(weights["Dense_0"]["kernel"], expected, rtol=1e-5)
+    assert not np.any(shift)
+    for levels in ({"city": "a"}, {"site": "d"}):
+        with pytest.raises(ValueError, match=r"given .*expected one of"):
+            multilevel.of_group(network, recipe, starts, levels)
+
+
 def test_a_few_rows_of_a_new_group_weigh_the_draws():
     random = np.random.default_rng(2)
     log_likelihood = scipy.stats.norm.logpdf(0.8, random.normal(size=(4, 1000)), 1.0)[..., None]
@@ -171,6 +223,9 @@ def test_a_few_rows_of_a_new_group_weigh_the_draws():
     np.testing.assert_allclose(weights.sum(), 1, rtol=1e-4)
     np.testing.assert_allclose(weights, raw / raw.sum(), rtol=0.2)
     assert pareto_k < 0.5
+    for wrong in (np.full((2, 200, 3), np.nan), np.zeros((2, 200)), np.zeros((2, 200, 0))):
+        with pytest.raises(ValueError, match="log_likelihood: given"):
+            multilevel.weigh(wrong)
     far = scipy.stats.norm.logpdf(8.0, random.normal(size=(4, 1000)), 0.2)[..., None]
     assert multilevel.weigh(jnp.asarray(far, jnp.float32))[1] > 0.7
 
@@ -237,13 +292,13 @@ def test_a_posterior_is_saved_and_predicts_in_another_process(tmp_path):
     rows, recipe, table, network, _, _, starts = made("normal")
     stats = SimpleNamespace(log_density=np.zeros((2, 3)), diverging=np.zeros((2, 3), bool))
     path = tmp_path / "posterior.nc"
-    multilevel.save(path, network, recipe, SimpleNamespace(draws=starts, stats=stats))
+    files.save(path, network, recipe, SimpleNamespace(draws=starts, stats=stats))
     expected = multilevel.predict(KEY, network, recipe, starts, table).mean()
     rows.to_csv(tmp_path / "rows.csv")
     code = f"""
-from tables import frames, multilevel
+from tables import files, frames, multilevel
 import jax, json, pandas as pd
-network, recipe, draws = multilevel.load({str(path)!r})
+network, recipe, draws = files.load({str(path)!r})
 table = frames.encode(recipe, pd.read_csv({str(tmp_path / "rows.csv")!r}))
 print(json.dumps(multilevel.predict(jax.random.key(11), network, recipe, draws, table).mean().tolist()))
 """
@@ -251,7 +306,7 @@ print(json.dumps(multilevel.predict(jax.random.key(11), network, recipe, draws, 
     np.testing.assert_allclose(json.loads(run.stdout), expected, rtol=1e-4)
     assert arviz.from_netcdf(str(path)).posterior["mean.Dense_0.kernel"].shape[:2] == (2, 3)
     with pytest.raises(ValueError, match=r"activation: given <lambda>, expected a function of flax.linen"):
-        multilevel.save(path, networks.MLP(activation=lambda x: nn.tanh(x)), recipe, None)
+        files.save(path, networks.MLP(activation=lambda x: nn.tanh(x)), recipe, None)
 
 
 def test_the_cost_grows_with_the_draws():
@@ -266,7 +321,7 @@ def test_the_cost_grows_with_the_draws():
     ("change", "settings", "text"),
     [
         (lambda f: f.iloc[:0], {}, "given 0 rows"),
-        (lambda f: f.drop(columns="age"), {}, "expected each of"),
+        (lambda f: f.drop(columns="age"), {}, r"no columns \['age'\], .*expected rows, features, and each of"),
         (lambda f: f.assign(age=1.0), {}, "age: given 1.0 in all 200 rows"),
         (lambda f: f.assign(ill=True), {}, "ill: given True in all 200 rows"),
         (lambda f: f.assign(age=np.where(f.index == 3, np.nan, f.age)), {}, "missing values: given {'age': 1}"),
@@ -274,13 +329,30 @@ def test_the_cost_grows_with_the_draws():
         (lambda f: f.assign(age=np.where(f.index == 3, np.inf, f.age)), {}, "age: given 1 values that are not finite"),
         (lambda f: f.assign(ill=f.kind), {}, "ill: given .*expected two classes"),
         (lambda f: f.assign(ill=f.age), {"kind": "poisson"}, "expected values that are poisson"),
+        (lambda f: f.assign(ill=2**24 + f.visits), {"kind": "poisson"}, "given .*expected .*0 to 16777215"),
         (lambda f: f.assign(ill=f.kind), {"kind": "normal"}, "ill: given str, .*expected numbers"),
         (lambda f: f.assign(ill=-f.visits), {"kind": "negative binomial"}, "expected values that are negative"),
-        (lambda f: f, {"kind": "gamma"}, "given 'gamma', expected one of"),
-        (lambda f: f, {"missing": "mean"}, "given 'mean', expected one of"),
-        (lambda f: f, {"groups": {"site": "slope"}}, "given 'slope', expected one of"),
-        (lambda f: f, {"features": ["age", "age"]}, "named once"),
-        (lambda f: f, {"features": []}, "one feature or more"),
+        (lambda f: f, {"kind": "gamma"}, "kind: given 'gamma', expected one of"),
+        (lambda f: f, {"missing": "mean"}, "missing: given 'mean', expected one of"),
+        (lambda f: f, {"groups": {"site": "slope"}}, "groups: given 'slope', expected one of"),
+        (lambda f: f, {"groups": ["site"]}, r"groups, features: given \['site'\] .*expected a dict and a list"),
+        (lambda f: f, {"features": "age"}, "groups, features: .*'age', expected a dict and a list"),
+        (lambda f: f, {"features": ["age", "age"]}, r"twice \['age'\]"),
+        (lambda f: f, {"features": ["age", "site"]}, r"twice \['site'\]"),
+        (lambda f: pd.concat([f, f.age], axis=1), {}, r"twice \['age'\]"),
+        (lambda f: f, {"features": []}, r"features \[\]"),
+        (lambda f: f.assign(age=f.age.astype(str)), {}, "age: given text of 200 levels, expected few"),
+        (lambda f: f.assign(site="a"), {}, r"site: given \['a'\], expected two or more"),
+        (
+            lambda f: f.assign(site=f.site.where(f.index > 1, 5)),
+            {},
+            "site: given .*expected .*text alone or numbers alone",
+        ),
+        (
+            lambda f: f.assign(site=pd.to_datetime("2001-01-01") + pd.to_timedelta(f.visits, "D")),
+            {},
+            "site: .*Timestamp",
+        ),
     ],
 )
 def test_training_rows_that_do_not_fit(change, settings, text):
@@ -297,7 +369,9 @@ def test_training_rows_that_do_not_fit(change, settings, text):
         (lambda f: f.assign(age=np.nan), "missing values: given {'age': 200}"),
         (lambda f: f.assign(sex="d"), r"sex: given \['d'\], expected one of \['f', 'm'\]"),
         (lambda f: f.assign(ill="perhaps"), "ill: given .*perhaps"),
-        (lambda f: f.assign(age=np.inf), "x: given 200 values that are not finite"),
+        (lambda f: f.assign(age=np.inf), "age: given 200 values that are not finite"),
+        (lambda f: f.assign(site=range(200)), "site: given .*expected groups like 'a'"),
+        (lambda f: f.assign(doctor=f.doctor.astype(str)), r"doctor: given \['1\d'.*expected groups like 10"),
         (lambda f: f.assign(age="old"), "age: given str, .*expected numbers"),
     ],
 )

@@ -1,9 +1,10 @@
 """All rows by parts: variational inference and Langevin sampling on minibatches, beside full sampling.
 
 The network that groups shift, on four families a cell and on all. A minibatch is a few blocks of 32 rows in random
-order. Every method on minibatches gets as many gradients of a minibatch for each of its four runs; the full sampler
-gets what it asks for. Of a sampler's step sizes the rule takes the largest whose predictions of training rows match
-those of half of it within ``match`` on average; it sees no test row and no other method.
+order. Each of four runs gets so many gradients of a minibatch, samplers ten times as many as fits, since theirs cost
+less; the full sampler gets what it asks for. Of a sampler's step sizes the rule takes the largest whose predictions of
+training rows match those of half of it within ``match`` on average; it sees no test row and no other method. Effects of
+new families are drawn with the same numbers in every method and in both halves of its runs.
 """
 
 from helpers import diagnostics, mcmc, networks, sgmcmc, svi
@@ -31,18 +32,19 @@ SETTINGS = {
     **predictions.SETTINGS,
     "sizes": [4, 1000],
     "batch": 8,  # blocks
-    "gradients": 100_000,  # of a minibatch, each run
+    "gradients": {"SVI": 100_000, "SGLD": 1_000_000, "SGHMC": 1_000_000},  # of a minibatch, each run
     "num_particles": 4,
     "num_kept": 200,  # draws of each run
     "integration_steps": 10,  # of SGHMC
     "step_sizes": {
-        "SGLD": [4e-3, 2e-3, 1e-3, 5e-4, 2.5e-4, 1.25e-4, 6.25e-5],
-        "SGHMC": [4e-4, 2e-4, 1e-4, 5e-5, 2.5e-5, 1.25e-5, 6.25e-6],
+        "SGLD": [2e-3, 1e-3, 5e-4, 2.5e-4, 1.25e-4, 6.25e-5],
+        "SGHMC": [1.6e-2, 8e-3, 4e-3, 2e-3, 1e-3, 5e-4],
     },
     "match": 0.01,
 }
 GUIDES = {"SVI, mean field": AutoNormal, "SVI, low rank": AutoLowRankMultivariateNormal}
 FULL = "full sampling"
+HALVES = np.s_[:2], np.s_[2:]  # of the runs
 
 
 def units():
@@ -75,7 +77,8 @@ def unit(method, size, step_size=None, **lengths):
     network, recipe, table, train, test = problem(size)
     density, shapes = multilevel.log_density(network, recipe), multilevel.shapes(network, recipe)
     key = shared.key(SETTINGS["seed"], "minibatches", method, size, f"{step_size}")
-    key_starts, key_run, key_new = jax.random.split(key, 3)
+    key_starts, key_run = jax.random.split(key)
+    key_new = shared.key(SETTINGS["seed"], "minibatches", "new families", size)
     starts = mcmc.normal_starts(key_starts, shapes, (SETTINGS["num_chains"],), scale=0.3)
     begun, finite = time.process_time(), True
     if method == FULL:
@@ -89,11 +92,12 @@ def unit(method, size, step_size=None, **lengths):
         except FloatingPointError:  # the step is too large, which is a result
             draws, finite = jax.tree.map(lambda a: a[:, None], starts), False
     seconds = time.process_time() - begun
-    seen, p = (
-        multilevel.predict(key_new, network, recipe, draws, frames.encode(recipe, frame)).mean()
-        for frame in (train.iloc[:: len(train) // 400], test)
-    )
-    kept = {"p": np.asarray(p), "seen": np.asarray(seen), "log_sd": draws["log_sd"]}
+
+    def predicted(frame):
+        halves, table = (take(draws, half) for half in HALVES), frames.encode(recipe, frame)
+        return np.concatenate([multilevel.predict(key_new, network, recipe, half, table).mean() for half in halves])
+
+    kept = {"p": predicted(test), "seen": predicted(train.iloc[:: len(train) // 400]), "log_sd": draws["log_sd"]}
     return kept | {"seconds": np.array(seconds), "finite": np.array(finite)}
 
 
@@ -106,7 +110,7 @@ def part(table, at):
 def fitted(key, guide, density, shapes, table):
     """Draws of a guide that was fitted four times, [fit, draw]."""
     names = [jax.tree_util.keystr(at) for at, _ in jax.tree_util.tree_leaves_with_path(shapes)]
-    num_steps = SETTINGS["gradients"] // SETTINGS["num_particles"]
+    num_steps = SETTINGS["gradients"]["SVI"] // SETTINGS["num_particles"]
     optimizer = optax.chain(optax.clip_by_global_norm(10.0), optax.adam(optax.cosine_decay_schedule(1e-2, num_steps)))
     settings = {"loss": Trace_ELBO(SETTINGS["num_particles"]), "optimizer": optimizer, "num_steps": num_steps}
 
@@ -137,7 +141,7 @@ def walked(key, method, step_size, density, starts, table):
     data = table._replace(weight=rescale, place=jnp.zeros(len(table.y)))
     each, slope = SETTINGS["integration_steps"], jax.grad(density)
     algorithm = blackjax.sgld(slope) if method == "SGLD" else blackjax.sghmc(slope, num_integration_steps=each)
-    num_steps = SETTINGS["gradients"] // (1 if method == "SGLD" else each)
+    num_steps = SETTINGS["gradients"][method] // (1 if method == "SGLD" else each)
     thin = num_steps // 2 // SETTINGS["num_kept"]
     lengths = {"num_warmup": num_steps // 2, "num_samples": SETTINGS["num_kept"], "thin": thin}
     return sgmcmc.sample(key, algorithm, starts, data, batch_size=SETTINGS["batch"], step_size=step_size, **lengths)
@@ -168,7 +172,7 @@ def rows(scored):
     found = []
     for size in SETTINGS["sizes"]:
         full = scored[f"{size}: {FULL}"]
-        halves = [np.array(full["test_by_run"])[half].mean(axis=0) for half in (slice(0, 2), slice(2, 4))]
+        halves = [np.array(full["test_by_run"])[half].mean(axis=0) for half in HALVES]
         for method in (FULL, *GUIDES, *SETTINGS["step_sizes"]):
             one, tried = scored.get(f"{size}: {method}"), {}
             if one is None:
