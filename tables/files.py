@@ -1,4 +1,4 @@
-"""A posterior as a file: draws, and what predicting with them needs."""
+"""A posterior as a file: ``files.save("posterior.nc", network, recipe, posterior)``, ``files.load("posterior.nc")``."""
 
 from helpers import networks
 from helpers.diagnostics import arviz
