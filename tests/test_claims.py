@@ -621,13 +621,19 @@ def test_three_chosen_scales_do_as_well_as_sharing_on_the_sources_data():
 
 
 LINES, CURVES, SHIFTED = "mixed logistic", "mixed logistic, splines", "one network, groups shift it"
+SD = "standard deviations HalfNormal"
 LEARNT, ALONE = "a network a cell, shared prior", "a network a cell, alone"
 SIZES = 4, 16, 1000
 
 
+def stored(name):
+    """Rows of a stored result."""
+    return json.loads((RESULTS / f"{name}.json").read_text())["rows"]
+
+
 def health(what="family"):
     """Rows of the stored result on the insurance experiment that answer one question, by size and arm."""
-    found = json.loads((RESULTS / "real_data/predictions.json").read_text())["rows"]
+    found = stored("real_data/predictions")
     return {(row["families"], row["arm"]): row for row in found if row["what"] == what}
 
 
@@ -709,3 +715,31 @@ def test_real_data_curves_help_in_a_new_plan_and_nothing_is_shown_to_help_in_a_n
     for arm in ("logistic", "boosted trees", CURVES):
         low, high = less(health("site")[16, arm])
         assert low < 0 < high
+
+
+@pytest.mark.parametrize("change", [f"{SD}(0.3)", f"{SD}(3)"])
+@pytest.mark.parametrize("model", [LINES, SHIFTED])
+def test_real_data_no_prior_is_shown_to_change_the_nll(model, change):
+    found = {(row["model"], row["change"]): row for row in stored("real_data/sensitivity")}
+    for row in (found[model, change], found[model, "kernels not divided"]):
+        less = row["less_than_usual"]["nll"]
+        assert row["check"]["mixed"] and less["low"] < 0 < less["high"] and abs(less["mean"]) < 0.002
+
+
+def test_real_data_the_prior_decides_the_sites_sd_and_two_layers_are_worse():
+    found = {(row["model"], row["change"]): row for row in stored("real_data/sensitivity")}
+    usual = "as in the chapter"
+    sds = [found[LINES, c]["sd"]["site"] for c in (f"{SD}(0.3)", usual, f"{SD}(3)")]
+    assert sds == sorted(sds) and sds[2] > 1.5 * sds[0]
+    assert found[SHIFTED, "5 and 5 units"]["less_than_usual"]["nll"]["low"] > 0
+
+
+@pytest.mark.parametrize("size", [4, 1000])
+def test_real_data_langevin_on_minibatches_is_nearest_to_the_full_sampler(size):
+    found = {row["method"]: row for row in stored("real_data/minibatches") if row["size"] == size}
+    low, high = (found["SGLD"]["less_than_full"][end] for end in ("low", "high"))
+    assert low < 0 < high and found["SGLD"]["spread"] > 1.05
+    others = ("SVI, mean field", "SVI, low rank", "SGHMC")
+    assert found["full sampling"]["distance"] < found["SGLD"]["distance"] < min(found[n]["distance"] for n in others)
+    assert all(max(found[name]["rhat_seen"], found[name]["rhat_log_sd"]) > 1.1 for name in others)
+    assert all(gap > 0.01 for gap in found["SGHMC"]["tried"].values() if gap is not None)
