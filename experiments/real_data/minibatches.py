@@ -5,6 +5,9 @@ order. Each of four runs gets so many gradients of a minibatch, samplers ten tim
 less; the full sampler gets what it asks for. Of a sampler's step sizes the rule takes the largest whose predictions of
 training rows match those of half of it within ``match`` on average; it sees no test row and no other method. Effects of
 new families are drawn with the same numbers in every method and in both halves of its runs.
+
+Step sizes and numbers of gradients were set once more after a first run had been seen, its NLL included: a tenth as
+long, with steps of SGHMC so short that chains stayed near their starts.
 """
 
 from helpers import diagnostics, mcmc, networks, sgmcmc, svi
