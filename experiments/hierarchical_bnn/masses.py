@@ -68,15 +68,14 @@ def unit(hyperprior, region, redraw, num_tasks, num_runs):
     """Return of each run its powers, the log evidence at each, and the particles before the last weights, [run]."""
     observed = regions.observed(redraw, num_tasks)
     key = partial(shared.key, SETTINGS["seed"], redraw, num_tasks, hyperprior, region)
-    found = [anneal(key(run), observed, hyperprior, region) for run in range(num_runs)]
+    found = [annealed(key(run), observed, hyperprior, region) for run in range(num_runs)]
     return jax.tree.map(lambda *leaves: np.stack(leaves), *found)
 
 
 @partial(jax.jit, static_argnums=(2, 3))
-def anneal(key, observed, hyperprior, region):
+def annealed(key, observed, hyperprior, region):
     """Follow particles from the prior to the posterior within a region."""
     prior, num_tasks = regions.HYPERPRIORS[hyperprior], observed.y.shape[0]
-    count, most = SETTINGS["particles"], SETTINGS["most_powers"]
 
     def log_prior(position):
         inside = jnp.stack([position["log_sd"][layer] for layer in regions.LAYERS]).argmax() == region
@@ -84,6 +83,15 @@ def anneal(key, observed, hyperprior, region):
 
     def log_likelihood(position):
         return TOTAL(hierarchical.task_weights(position, num_tasks), observed)
+
+    key, key_prior = jax.random.split(key)
+    particles = confined(key_prior, prior, region, num_tasks, SETTINGS["particles"])
+    return anneal(key, particles, log_prior, log_likelihood)
+
+
+def anneal(key, particles, log_prior, log_likelihood):
+    """Follow particles of the prior to the posterior: powers, the log evidence at each, and where particles end."""
+    count, most = SETTINGS["particles"], SETTINGS["most_powers"]
 
     def move(key, state, log_density, step_size, inverse_mass_matrix):
         sizes = step_size, inverse_mass_matrix, SETTINGS["integration_steps"]
@@ -109,8 +117,7 @@ def anneal(key, observed, hyperprior, region):
     def unfinished(carry):
         return (carry[1].tempering_param < 1.0) & (carry[4] < most)
 
-    key, key_prior = jax.random.split(key)
-    begin = adaptive_tempered.init(confined(key_prior, prior, region, num_tasks, count))
+    begin = adaptive_tempered.init(particles)
     carry = key, begin, jnp.float32(0.0), jnp.float32(0.1), 0, jnp.full((2, most), jnp.inf)
     _, state, _, _, number, path = jax.lax.while_loop(unfinished, onwards, carry)
     return {"powers": path[0], "log_evidence": path[1], "number": number, "log_sd": state.particles["log_sd"]}
