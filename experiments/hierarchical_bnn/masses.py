@@ -86,12 +86,13 @@ def annealed(key, observed, hyperprior, region):
 
     key, key_prior = jax.random.split(key)
     particles = confined(key_prior, prior, region, num_tasks, SETTINGS["particles"])
-    return anneal(key, particles, log_prior, log_likelihood)
+    state, found = anneal(key, particles, log_prior, log_likelihood)
+    return found | {"log_sd": state.particles["log_sd"]}
 
 
 def anneal(key, particles, log_prior, log_likelihood):
-    """Follow particles of the prior to the posterior: powers, the log evidence at each, and where particles end."""
-    count, most = SETTINGS["particles"], SETTINGS["most_powers"]
+    """Follow particles of the prior to the posterior: where they end, the powers, and the log evidence at each."""
+    count, most = len(jax.tree.leaves(particles)[0]), SETTINGS["most_powers"]
 
     def move(key, state, log_density, step_size, inverse_mass_matrix):
         sizes = step_size, inverse_mass_matrix, SETTINGS["integration_steps"]
@@ -120,7 +121,7 @@ def anneal(key, particles, log_prior, log_likelihood):
     begin = adaptive_tempered.init(particles)
     carry = key, begin, jnp.float32(0.0), jnp.float32(0.1), 0, jnp.full((2, most), jnp.inf)
     _, state, _, _, number, path = jax.lax.while_loop(unfinished, onwards, carry)
-    return {"powers": path[0], "log_evidence": path[1], "number": number, "log_sd": state.particles["log_sd"]}
+    return state, {"powers": path[0], "log_evidence": path[1], "number": number}
 
 
 def confined(key, prior, region, num_tasks, count):
