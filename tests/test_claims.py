@@ -417,7 +417,8 @@ def test_informative_priors_gain_at_five_labels(informed, name):
 
 
 def test_informative_what_scale_is_worth(informed):
-    assert lower_end(-gain(informed, "chosen scales")[:, FIVE_LABELS]) > 0
+    assert (gain(informed, "chosen scales")[:, FIVE_LABELS] < 0).all()
+    assert lower_end(gain(informed, BY_LABELS, "chosen scales")[:, FIVE_LABELS]) > 0
     assert abs(gain(informed, "scales only")[:, FIVE_LABELS].mean()) < 0.03
     for over in ("mixture", "one normal"):  # open, and said to be
         beyond = gain(informed, "the draws themselves", over)[:, FIVE_LABELS]

@@ -37,7 +37,7 @@ def test_evidence_is_that_of_prior_draws(few):
     log_likelihood = jax.jit(jax.vmap(lambda one: masses.TOTAL(hierarchical.task_weights(one, 2), few)))(particles)
     exact = np.exp(np.asarray(log_likelihood, np.float64))
     keys = jax.random.split(jax.random.key(2), NUM_RUNS)
-    found = [masses.anneal(key, few, "HalfNormal(1)", region) for key in keys]
+    found = [masses.annealed(key, few, "HalfNormal(1)", region) for key in keys]
     each = [float(one["log_evidence"][np.isfinite(one["powers"])][-1]) for one in found]
     expected = np.log(exact.mean())
     of_runs = np.std(each, ddof=1) / np.sqrt(NUM_RUNS)
