@@ -1,145 +1,168 @@
-"""What the gain of the hierarchical network is made of, on 20 redrawn data sets.
+"""What the gain of the hierarchical network is made of, and which layer differs between tasks under which prior.
 
-Every arm sees the same data sets and the same 500 test points a task. The scale per layer is chosen by five-fold
-cross-validation on training points, one triple a data set.
+Every arm sees the data sets of ``arms``, whose N(0, 1), chosen scales and hierarchical network under N+(0, 1) stand
+beside these. Arms differ in which layers may differ between tasks, in the scale of the layers' common means, which is
+1 as in the sources, learnt for each layer, or 0, and in the hyperprior, one for all scales that are learnt.
+
+Four chains start from both ends of the scales: all small; all large; the input layer's large and the others small; the
+output layer's large and the others small. All spend a stage at a lower power of the likelihood, none is left out.
 """
 
-from helpers import densities, hierarchical
+from helpers import densities, hierarchical, mcmc
 from helpers.common import take
 
-import itertools
-
 import jax
+import jax.numpy as jnp
 import numpy as np
-from tensorflow_probability.substrates.jax import distributions as tfd
 
 from experiments import shared
-from experiments.what_the_gain_is_made_of import choice, redraws
+from experiments.hierarchical_bnn import regions
+from experiments.what_the_gain_is_made_of import redraws
 
 SETTINGS = {
-    "seed": redraws.SEED,
-    "num_redraws": 20,
-    "tempered": redraws.TEMPERED,
+    "seed": 3012,
+    "num_redraws": 8,
     "num_warmup": 300,
     "num_samples": 800,
-    "input_scales": [0.25, 0.5],
-    "output_scales": [1.0, 3.0, 6.0, 12.0, 24.0],
-    "folds": choice.FOLDS,
-    # Ninety networks for each triple: fits that rank scales may be shorter than those that are compared.
-    "fold_sizes": {"num_warmup": 100, "num_samples": 50, "max_tree_depth": 8},
+    "tempered": {"power": 0.8, "num_warmup": 300, "num_samples": 200},
+    # Of chains 1 to 4, by what a scale belongs to: factors of the standard deviations from which they start.
+    "starts": {
+        "Dense_0": [0.15, 3.0, 3.0, 0.15],
+        "Dense_1": [0.15, 3.0, 0.15, 0.15],
+        "Dense_2": [0.15, 3.0, 0.15, 3.0],
+        "means": [0.15, 3.0, 1.0, 1.0],
+    },
     "threshold_nll": 0.005,  # fixed before any result was seen: a smaller difference is called none
 }
-INPUT, HIDDEN, OUTPUT = "Dense_0", "Dense_1", "Dense_2"
-NEAR_ONE = {INPUT: 0.0, HIDDEN: 0.0, OUTPUT: 0.0}  # log standard deviations where chains start without a tempered stage
-WIDER = hierarchical.log_density(redraws.NETWORK, tfd.HalfNormal(5.0))
-CAUCHY = hierarchical.log_density(redraws.NETWORK, tfd.HalfCauchy(0.0, 1.0))
-ARMS = {
-    "learnt scales, means 0": {"means": (), "centre": NEAR_ONE},
-    "learnt scales, means 0, HalfNormal(5)": {"means": (), "centre": NEAR_ONE, "log_density": WIDER},
-    "learnt means and scales": {},
-    "learnt means and scales, HalfNormal(5)": {"log_density": WIDER},
-    "learnt means and scales, HalfCauchy(1)": {"log_density": CAUCHY},
-    "input layer shared": {"special": (HIDDEN, OUTPUT)},
-    "hidden layer shared": {"special": (INPUT, OUTPUT)},
-    "output layer shared": {"special": (INPUT, HIDDEN), "centre": {INPUT: -1.0, HIDDEN: -1.0}},
-    "input layer special alone": {"special": (INPUT,), "centre": {INPUT: -1.0}},
-    "output layer special alone": {"special": (OUTPUT,), "centre": {OUTPUT: 1.0}},
-    "a scale per weight": {"sd_per_weight": True},
-}
-OPTIMUM, FLAT, CHOSEN = "Bayes optimum", "N(0, 1)", "a scale per layer, chosen"
-ALL = (OPTIMUM, FLAT, CHOSEN, *ARMS)
-TRIPLES = [[a, 1.0, b] for a, b in itertools.product(SETTINGS["input_scales"], SETTINGS["output_scales"])]
-SMALL = {"arm": "output layer special alone", "redraw": 0, "num_tasks": 6, "num_warmup": 200, "num_samples": 300}
+LAYERS, INPUT, HIDDEN, OUTPUT = regions.LAYERS, *regions.LAYERS
+MEANS = {f"means of {layer}": layer for layer in LAYERS}  # a learnt scale of the means, as it is called in ``log_sd``
+NARROW, WIDE, CAUCHY = regions.HYPERPRIORS
+ALONE = {"input layer alone": [INPUT], "hidden layer alone": [HIDDEN], "output layer alone": [OUTPUT]}
+SHARED = {"input layer shared": [HIDDEN, OUTPUT], "hidden layer shared": [INPUT, OUTPUT]}
+SHARED |= {"output layer shared": [INPUT, HIDDEN]}
+EVERY = {"every layer": list(LAYERS)}
+OF_LABELS = densities.label_log_likelihood(redraws.NETWORK)
+TOTAL = hierarchical.sum_over_tasks(lambda weights, task: OF_LABELS(weights, task).sum())
+
+
+def arms():
+    """Return the setting of each arm by its name: layers that differ, scale of the means, hyperprior."""
+    found = {}
+    for hyperprior in regions.HYPERPRIORS:
+        for name, special in (EVERY | ALONE).items():
+            found[f"{name}, means' scale learnt, {hyperprior}"] = setting(special, "learnt", hyperprior)
+        found[f"every layer, means 0, {hyperprior}"] = setting(list(LAYERS), "0", hyperprior)
+    for name, special in (ALONE | SHARED).items():
+        found[f"{name}, means' scale 1, {NARROW}"] = setting(special, "1", NARROW)
+    for hyperprior in (WIDE, CAUCHY):
+        found[f"every layer, means' scale 1, {hyperprior}"] = setting(list(LAYERS), "1", hyperprior)
+    found[f"a scale per weight, means' scale 1, {NARROW}"] = setting(list(LAYERS), "1", NARROW) | {"per_weight": True}
+    return found
+
+
+def setting(special, means, hyperprior):
+    """Return an arm's setting."""
+    return {"special": special, "means": means, "hyperprior": hyperprior, "per_weight": False}
 
 
 def units():
-    """An arm on a data set each."""
+    """An arm on a data set each, data set by data set."""
     sizes = {"num_tasks": 18} | {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
-    return {name: {"arm": arm, "redraw": i, **sizes} for arm in ALL for i, name in enumerate(names_of(arm))}
+    redrawn = range(SETTINGS["num_redraws"])
+    return {f"{name}, {i}": {"redraw": i, **arm, **sizes} for i in redrawn for name, arm in arms().items()}
 
 
-def names_of(arm):
-    """Return the names of an arm's units."""
-    return [f"{arm}, {i}" for i in range(SETTINGS["num_redraws"])]
+SMALL = {"redraw": 0, **setting([INPUT], "learnt", WIDE), "num_tasks": 6, "num_warmup": 300, "num_samples": 600}
 
 
-def unit(arm, redraw, num_tasks, **sizes):
+def shapes(num_tasks, special, means, per_weight):
+    """Return the shapes of a position; ``log_sd`` has the scales of the means too where they are learnt."""
+    learnt = () if means == "0" else None
+    found = hierarchical.shapes(
+        redraws.NETWORK, num_tasks, 2, means=learnt, special=special, sd_per_weight=per_weight
+    )
+    if means == "learnt":
+        found["log_sd"] |= dict.fromkeys(MEANS, jax.ShapeDtypeStruct((), jnp.float32))
+    return found
+
+
+def plain(position):
+    """Return the position of ``hierarchical`` that has the same weights: means times their scales."""
+    mean, log_sd = dict(position["mean"]), dict(position["log_sd"])
+    for name, layer in MEANS.items():
+        if name in log_sd:
+            scale = densities.POSITIVE.forward(log_sd.pop(name))
+            mean[layer] = jax.tree.map(lambda m, scale=scale: scale * m, mean[layer])
+    return position | {"mean": mean, "log_sd": log_sd}
+
+
+def density(hyperprior):
+    """Return the log posterior under a hyperprior, one for all scales that are learnt."""
+    prior = regions.HYPERPRIORS[hyperprior]
+
+    def log_density(position, observed):
+        weights = hierarchical.task_weights(plain(position), observed.y.shape[0])
+        return hierarchical.log_prior(position, prior) + TOTAL(weights, observed)
+
+    return log_density
+
+
+DENSITIES = {name: density(name) for name in regions.HYPERPRIORS}
+
+
+def logits(position, x):
+    """Logits [task, point] of points [task, point, 2]."""
+    return redraws.LOGITS(plain(position), x)
+
+
+def from_both_ends(key, shapes):
+    """Return starts of four chains, N(0, 1), scales from both ends: [chain]."""
+    starts = mcmc.normal_starts(key, shapes, (redraws.NUM_CHAINS,))
+    for name, part in starts["log_sd"].items():
+        at = np.log(SETTINGS["starts"]["means" if name in MEANS else name])
+        starts["log_sd"][name] = jax.tree.map(
+            lambda a, at=at: np.float32(at.reshape(-1, *[1] * (a.ndim - 1)) + 0.3 * np.asarray(a)), part
+        )
+    return starts
+
+
+def unit(redraw, special, means, hyperprior, per_weight, num_tasks, **sizes):
     """Fit one arm to one data set."""
-    tasks, key = redraws.drawn(redraw, num_tasks=num_tasks), shared.key(SETTINGS["seed"], arm, redraw)
-    if arm == OPTIMUM:
-        return {"p": redraws.optimum(tasks)}
-    if arm in (FLAT, CHOSEN):
-        folds = {"folds": cross_validated(tasks, redraw)} if arm == CHOSEN else {}
-        scales = best_triple(folds["folds"]["p"], tasks) if folds else np.ones(3)
-        observed = densities.observe(tasks.x_train, tasks.y_train, scales)
-        return redraws.kept(redraws.fit_flat(key, observed, **sizes)) | folds
-    model = {"log_density": redraws.HIERARCHICAL, "centre": None, **ARMS[arm]}
-    log_density, centre = model.pop("log_density"), model.pop("centre")
-    shapes = hierarchical.shapes(redraws.NETWORK, num_tasks, 2, **model)
-    observed = densities.observe(tasks.x_train, tasks.y_train)
-    return redraws.kept(redraws.fit_hierarchical(key, log_density, shapes, observed, centre, **sizes))
-
-
-def cross_validated(tasks, redraw):
-    """Fit every task without each of its folds, under every triple: p [triple, chain, draw, fold, task, point]."""
-    found = []
-    for i, scales in enumerate(TRIPLES):
-        key = shared.key(SETTINGS["seed"], "folds", redraw, i)
-        fit, p = choice.fit_folds(key, tasks, scales, **SETTINGS["fold_sizes"])
-        found.append({"p": p, **shared.kept_of(fit)})
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *found)
-
-
-def best_triple(p, tasks):
-    """Return the scales under which held-out points have the least NLL."""
-    of_triples = [choice.nll_by_task(one.mean(axis=(0, 1)), tasks).mean() for one in p]
-    return TRIPLES[int(np.argmin(of_triples))]
-
-
-def score(drawn, arm, redraw, num_tasks, **_):
-    """Scores on the test points; accuracy also on the training points and on the first 50 test points a task."""
     tasks = redraws.drawn(redraw, num_tasks=num_tasks)
-    y = np.asarray(tasks.y_test)
-    if arm == OPTIMUM:
-        return redraws.scored_parts(drawn["p"][None], y)
-
-    def of_draws(x):
-        if arm in ARMS:
-            return np.asarray(redraws.probabilities(redraws.LOGITS, {"mean": {}, **drawn["draws"]}, x))
-        return np.asarray(redraws.flat_probabilities(drawn["draws"], x))
-
-    p = of_draws(tasks.x_test)
-    few, train = redraws.scored(p[..., :50], y[:, :50]), redraws.scored(of_draws(tasks.x_train), tasks.y_train)
-    more = {
-        "accuracy_train": train["accuracy"],
-        "accuracy_train_error": train["accuracy_error"],
-        "accuracy_900": few["accuracy"],
-        "accuracy_900_error": few["accuracy_error"],
-    }
-    if arm in ARMS:
-        return redraws.with_sampler(drawn, p, y) | {"more": more}
-    if arm == CHOSEN:
-        more |= of_folds(drawn["folds"], tasks)
-    return redraws.scored(p, y) | {"check": redraws.checked(drawn, p), "more": more}
+    key = shared.key(SETTINGS["seed"], *special, means, hyperprior, str(per_weight), redraw)
+    key_start, key_below, key_chains = jax.random.split(key, 3)
+    observed = densities.observe(tasks.x_train, tasks.y_train)
+    starts = from_both_ends(key_start, shapes(num_tasks, special, means, per_weight))
+    power, *of_stage = SETTINGS["tempered"].items()
+    below = observed._replace(weight=power[1] * observed.weight)
+    stage = mcmc.sample(key_below, DENSITIES[hyperprior], starts, data=below, **dict(of_stage))
+    starts = take(stage.draws, np.s_[:, -1])
+    return redraws.kept(mcmc.sample(key_chains, DENSITIES[hyperprior], starts, data=observed, **sizes))
 
 
-def of_folds(folds, tasks):
-    """Return the chosen triple, and the NLL of points held out under each, with the check of those fits."""
-    y = choice.in_folds(tasks.y_train)
-    scores = [redraws.scored(p, y) for p in folds["p"]]
-    some = np.moveaxis(folds["p"][..., 0], (3, 4), (1, 2))  # a point of each fold and task: [triple, fold, task, ...]
-    some = some.reshape(len(some), -1, *some.shape[3:], 1)
-    runs = [shared.run_of(take({"stats": folds["stats"], "warmup": folds["warmup"]}, i)) for i in range(len(some))]
-    return {
-        "scales": best_triple(folds["p"], tasks),
-        "held_out_nll": [one["nll"] for one in scores],
-        "held_out_nll_error": [one["nll_error"] for one in scores],
-        "held_out_check": [shared.diagnosed(*pair) for pair in zip(runs, some, strict=True)],
-    }
+def score(drawn, redraw, special, means, hyperprior, per_weight, num_tasks, **_):
+    """Scores on the test points, the scales by chain, and where each chain has come to rest."""
+    tasks = redraws.drawn(redraw, num_tasks=num_tasks)
+    draws = {"mean": {}, **drawn["draws"]}
+    p = np.asarray(redraws.probabilities(logits, draws, tasks.x_test))
+    found = redraws.with_sampler(drawn, p, np.asarray(tasks.y_test))
+    if means == "learnt" and len(special) > 1:
+        found["more"] = {"share_by_chain": shares(draws["log_sd"]).tolist()}
+    return found
+
+
+def ratio(log_sd):
+    """Return by how much each layer differs between tasks: log group standard deviation less log means' scale."""
+    return jnp.stack([log_sd[layer] - log_sd[name] for name, layer in MEANS.items()])
+
+
+def shares(log_sd):
+    """Return the share of each chain's draws in which each layer is the one that differs most, [chain, layer]."""
+    widest = np.asarray(ratio(log_sd)).argmax(axis=0)
+    return (widest[..., None] == np.arange(len(LAYERS))).mean(axis=1)
 
 
 def rows(scored):
     """A row for each arm, with entries over data sets."""
-    found = {arm: redraws.row(arm, [scored[name] for name in names_of(arm)]) for arm in ALL}
-    found[CHOSEN]["more"]["triples"] = TRIPLES
-    return list(found.values())
+    redrawn = range(SETTINGS["num_redraws"])
+    return [redraws.row(name, [scored[f"{name}, {i}"] for i in redrawn]) for name in arms()]
