@@ -19,19 +19,22 @@ from experiments import shared
 from experiments.hierarchical_bnn import regions
 from experiments.what_the_gain_is_made_of import redraws
 
+SEED = 3012
+TEMPERED = {"power": 0.8, "num_warmup": 300, "num_samples": 200}
+# Of chains 1 to 4, by what a scale belongs to: the standard deviations from which they start.
+STARTS = {
+    "Dense_0": [0.15, 3.0, 3.0, 0.15],
+    "Dense_1": [0.15, 3.0, 0.15, 0.15],
+    "Dense_2": [0.15, 3.0, 0.15, 3.0],
+    "means": [0.15, 3.0, 1.0, 1.0],
+}
 SETTINGS = {
-    "seed": 3012,
+    "seed": SEED,
     "num_redraws": 8,
     "num_warmup": 300,
     "num_samples": 800,
-    "tempered": {"power": 0.8, "num_warmup": 300, "num_samples": 200},
-    # Of chains 1 to 4, by what a scale belongs to: factors of the standard deviations from which they start.
-    "starts": {
-        "Dense_0": [0.15, 3.0, 3.0, 0.15],
-        "Dense_1": [0.15, 3.0, 0.15, 0.15],
-        "Dense_2": [0.15, 3.0, 0.15, 3.0],
-        "means": [0.15, 3.0, 1.0, 1.0],
-    },
+    "tempered": TEMPERED,
+    "starts": STARTS,
     "threshold_nll": 0.005,  # fixed before any result was seen: a smaller difference is called none
 }
 LAYERS, INPUT, HIDDEN, OUTPUT = regions.LAYERS, *regions.LAYERS
@@ -41,13 +44,15 @@ ALONE = {"input layer alone": [INPUT], "hidden layer alone": [HIDDEN], "output l
 SHARED = {"input layer shared": [HIDDEN, OUTPUT], "hidden layer shared": [INPUT, OUTPUT]}
 SHARED |= {"output layer shared": [INPUT, HIDDEN]}
 EVERY = {"every layer": list(LAYERS)}
+OPTIMUM, FLAT = "Bayes optimum", "N(0, 1)"
 OF_LABELS = densities.label_log_likelihood(redraws.NETWORK)
 TOTAL = hierarchical.sum_over_tasks(lambda weights, task: OF_LABELS(weights, task).sum())
 
 
 def arms():
     """Return the setting of each arm by its name: layers that differ, scale of the means, hyperprior."""
-    found = {}
+    found = {name: setting([], name, NARROW) for name in (OPTIMUM, FLAT)}
+    found[f"every layer, means' scale 1, {NARROW}"] = setting(list(LAYERS), "1", NARROW)
     for hyperprior in regions.HYPERPRIORS:
         for name, special in (EVERY | ALONE).items():
             found[f"{name}, means' scale learnt, {hyperprior}"] = setting(special, "learnt", hyperprior)
@@ -78,9 +83,7 @@ SMALL = {"redraw": 0, **setting([INPUT], "learnt", WIDE), "num_tasks": 6, "num_w
 def shapes(num_tasks, special, means, per_weight):
     """Return the shapes of a position; ``log_sd`` has the scales of the means too where they are learnt."""
     learnt = () if means == "0" else None
-    found = hierarchical.shapes(
-        redraws.NETWORK, num_tasks, 2, means=learnt, special=special, sd_per_weight=per_weight
-    )
+    found = hierarchical.shapes(redraws.NETWORK, num_tasks, 2, means=learnt, special=special, sd_per_weight=per_weight)
     if means == "learnt":
         found["log_sd"] |= dict.fromkeys(MEANS, jax.ShapeDtypeStruct((), jnp.float32))
     return found
@@ -119,7 +122,7 @@ def from_both_ends(key, shapes):
     """Return starts of four chains, N(0, 1), scales from both ends: [chain]."""
     starts = mcmc.normal_starts(key, shapes, (redraws.NUM_CHAINS,))
     for name, part in starts["log_sd"].items():
-        at = np.log(SETTINGS["starts"]["means" if name in MEANS else name])
+        at = np.log(STARTS["means" if name in MEANS else name])
         starts["log_sd"][name] = jax.tree.map(
             lambda a, at=at: np.float32(at.reshape(-1, *[1] * (a.ndim - 1)) + 0.3 * np.asarray(a)), part
         )
@@ -129,26 +132,50 @@ def from_both_ends(key, shapes):
 def unit(redraw, special, means, hyperprior, per_weight, num_tasks, **sizes):
     """Fit one arm to one data set."""
     tasks = redraws.drawn(redraw, num_tasks=num_tasks)
-    key = shared.key(SETTINGS["seed"], *special, means, hyperprior, str(per_weight), redraw)
+    if means == OPTIMUM:
+        return {"p": redraws.optimum(tasks)}
+    key = shared.key(SEED, *special, means, hyperprior, str(per_weight), redraw)
+    if means == FLAT:
+        observed = densities.observe(tasks.x_train, tasks.y_train, np.ones(len(LAYERS)))
+        return redraws.kept(redraws.fit_flat(key, observed, **sizes))
     key_start, key_below, key_chains = jax.random.split(key, 3)
     observed = densities.observe(tasks.x_train, tasks.y_train)
     starts = from_both_ends(key_start, shapes(num_tasks, special, means, per_weight))
-    power, *of_stage = SETTINGS["tempered"].items()
-    below = observed._replace(weight=power[1] * observed.weight)
-    stage = mcmc.sample(key_below, DENSITIES[hyperprior], starts, data=below, **dict(of_stage))
+    of_stage = dict(TEMPERED)
+    below = observed._replace(weight=of_stage.pop("power") * observed.weight)
+    stage = mcmc.sample(key_below, DENSITIES[hyperprior], starts, data=below, **of_stage)
     starts = take(stage.draws, np.s_[:, -1])
     return redraws.kept(mcmc.sample(key_chains, DENSITIES[hyperprior], starts, data=observed, **sizes))
 
 
-def score(drawn, redraw, special, means, hyperprior, per_weight, num_tasks, **_):
-    """Scores on the test points, the scales by chain, and where each chain has come to rest."""
+def score(drawn, redraw, special, means, num_tasks, **_):
+    """Scores on the test points; accuracy also on the training points and on the first 50 test points a task.
+
+    Of fits with learnt scales these by chain, and where each chain has come to rest.
+    """
     tasks = redraws.drawn(redraw, num_tasks=num_tasks)
-    draws = {"mean": {}, **drawn["draws"]}
-    p = np.asarray(redraws.probabilities(logits, draws, tasks.x_test))
-    found = redraws.with_sampler(drawn, p, np.asarray(tasks.y_test))
+    y = np.asarray(tasks.y_test)
+    if means == OPTIMUM:
+        return redraws.scored_parts(drawn["p"][None], y)
+
+    def of_draws(x):
+        if means == FLAT:
+            return np.asarray(redraws.flat_probabilities(drawn["draws"], x))
+        return np.asarray(redraws.probabilities(logits, {"mean": {}, **drawn["draws"]}, x))
+
+    p = of_draws(tasks.x_test)
+    few, train = redraws.scored(p[..., :50], y[:, :50]), redraws.scored(of_draws(tasks.x_train), tasks.y_train)
+    more = {
+        "accuracy_train": train["accuracy"],
+        "accuracy_train_error": train["accuracy_error"],
+        "accuracy_900": few["accuracy"],
+        "accuracy_900_error": few["accuracy_error"],
+    }
+    if means == FLAT:
+        return redraws.scored(p, y) | {"check": redraws.checked(drawn, p), "more": more}
     if means == "learnt" and len(special) > 1:
-        found["more"] = {"share_by_chain": shares(draws["log_sd"]).tolist()}
-    return found
+        more["share_by_chain"] = shares(drawn["draws"]["log_sd"]).tolist()
+    return redraws.with_sampler(drawn, p, y) | {"more": more}
 
 
 def ratio(log_sd):
