@@ -24,3 +24,48 @@ def explained(design, target):
         fitted = np.linalg.lstsq(*columns, rcond=None)[0]
         error += ((target[task] - design[task] @ fitted) ** 2).sum()
     return 1 - error / ((target - target.mean(axis=0)) ** 2).sum()
+
+
+def rotations(angles):
+    """Return matrices that turn row vectors of the plane by the angles, [angle, 2, 2]."""
+    cos, sin = np.cos(angles), np.sin(angles)
+    return np.stack([np.stack([cos, -sin], -1), np.stack([sin, cos], -1)], -2)
+
+
+def best_angles(weights, with_fixed_part=False, rounds=300):
+    """Return the angles by which the tasks' first layers [task, 2, unit] are best described as one layer, turned.
+
+    Alternating least squares; given the other parts each angle is the solution of a problem of Schonemann (1966).
+    ``with_fixed_part``: the layer is a part that is the same for all tasks and one that turns. True angles are not
+    used, and a common angle is arbitrary.
+    """
+    fixed = weights.mean(axis=0) * with_fixed_part
+    turning = weights[0] - fixed
+    for _ in range(rounds):
+        rest = weights - fixed
+        along = (rest * turning).sum(axis=(1, 2))
+        across = (rest[:, 1] * turning[0] - rest[:, 0] * turning[1]).sum(axis=1)
+        turned = rotations(np.arctan2(across, along))
+        turning = np.einsum("tji,tjk->ik", turned, rest) / len(weights)
+        fixed = (weights - turned @ turning).mean(axis=0) * with_fixed_part
+    return np.arctan2(across, along)
+
+
+def error_degrees(found, true):
+    """Return the root mean square distance of angles from the true ones, in degrees, up to a common angle."""
+    off = np.exp(1j * (found - true))
+    return float(np.degrees(np.sqrt((np.angle(off / off.mean()) ** 2).mean())))
+
+
+def to_common_axes(layers, rounds=10):
+    """Turn the units' axes of each draw of first layers [draw, task, 2, unit] so that all draws lie close together.
+
+    Where a first layer is nearly linear, units may be mixed by any orthogonal matrix that the next layer undoes, and a
+    chain wanders among these mixtures. Orthogonal Procrustes, towards the mean of the draws so far; from the first one.
+    """
+    reference = layers[0]
+    for _ in range(rounds):
+        left, _, right = np.linalg.svd(np.einsum("dtiu,tiv->duv", layers, reference))
+        turned = layers @ (left @ right)[:, None]
+        reference = turned.mean(axis=0)
+    return turned
