@@ -3,7 +3,7 @@
 The scales of all layers' means are learnt, under the sources' hyperprior. Of each task's input layer the posterior mean
 is described in three ways, each scored on the task left out, given its true angle: the whole layer turns; a part of it
 turns, beside one that is the same for all tasks; every weight is a wave of the angle, once around the circle. And the
-angles are read off the weights without being given.
+angles are read off the weights without being given, where a part turns.
 """
 
 import numpy as np
@@ -41,7 +41,7 @@ def score(drawn, redraw, num_tasks, **_):
     for name in list(found):
         found[f"{name}_error"] = float(np.std([one[name] for one in of_chains], ddof=1) / np.sqrt(len(of_chains)))
     random = np.random.default_rng(SETTINGS["seed"] + redraw)
-    mean, design = together.mean(axis=(0, 1)), angles.rotations(true)
+    mean, design = together.mean(axis=(0, 1)), fixed_and_turned(true)
     exchanged = [angles.explained(random.permutation(design), mean) for _ in range(SETTINGS["exchanges"])]
     score = attribution.score(drawn, redraw=redraw, num_tasks=num_tasks, **attribution.arms()[ARM])
     more = {"exchanged": float(np.quantile(exchanged, 0.95)), "check": score["check"]}
@@ -63,12 +63,16 @@ def draws_of(draws):
 
 def described(layers, true):
     """Describe first layers [task, 2, unit] by the true angles, and find the angles from the layers."""
-    turned = angles.rotations(true)
-    same = np.broadcast_to(np.eye(2), turned.shape)
     waves = np.insert(angles.harmonics(true, orders=(1,)), 0, 1.0, axis=1)[:, None]
     return {
-        "whole": float(angles.explained(turned, layers)),
-        "part": float(angles.explained(np.concatenate([same, turned], axis=2), layers)),
+        "whole": float(angles.explained(angles.rotations(true), layers)),
+        "part": float(angles.explained(fixed_and_turned(true), layers)),
         "waves": float(angles.explained(waves, layers.reshape(len(layers), 1, -1))),
-        "angle_error_degrees": angles.error_degrees(angles.best_angles(layers), true),
+        "angle_error_degrees": angles.error_degrees(angles.best_angles(layers, with_fixed_part=True), true),
     }
+
+
+def fixed_and_turned(true):
+    """Return what multiplies the fixed part of a layer and the part that turns, [task, 2, 4]."""
+    turned = angles.rotations(true)
+    return np.concatenate([np.broadcast_to(np.eye(2), turned.shape), turned], axis=2)
