@@ -30,7 +30,8 @@ STARTS = {
 }
 SETTINGS = {
     "seed": SEED,
-    "num_redraws": 8,
+    "num_redraws": 8,  # of the arms that pages compare
+    "num_redraws_of_others": 3,
     "num_warmup": 300,
     "num_samples": 800,
     "tempered": TEMPERED,
@@ -70,11 +71,22 @@ def setting(special, means, hyperprior):
     return {"special": special, "means": means, "hyperprior": hyperprior, "per_weight": False}
 
 
+def num_redraws(name):
+    """Return the number of data sets to which an arm is fitted: fewer for those beside the question."""
+    beside = "hidden" in name or "input layer shared" in name or "means 0" in name or "per weight" in name
+    beside |= name.startswith("every layer, means' scale 1") and not name.endswith(NARROW)
+    return SETTINGS["num_redraws_of_others" if beside else "num_redraws"]
+
+
 def units():
     """An arm on a data set each, data set by data set."""
     sizes = {"num_tasks": 18} | {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
-    redrawn = range(SETTINGS["num_redraws"])
-    return {f"{name}, {i}": {"redraw": i, **arm, **sizes} for i in redrawn for name, arm in arms().items()}
+    return {
+        f"{name}, {i}": {"redraw": i, **arm, **sizes}
+        for i in range(SETTINGS["num_redraws"])
+        for name, arm in arms().items()
+        if i < num_redraws(name)
+    }
 
 
 SMALL = {"redraw": 0, **setting([INPUT], "learnt", WIDE), "num_tasks": 6, "num_warmup": 300, "num_samples": 600}
@@ -190,6 +202,5 @@ def shares(log_sd):
 
 
 def rows(scored):
-    """A row for each arm, with entries over data sets."""
-    redrawn = range(SETTINGS["num_redraws"])
-    return [redraws.row(name, [scored[f"{name}, {i}"] for i in redrawn]) for name in arms()]
+    """A row for each arm, with entries over its data sets."""
+    return [redraws.row(name, [scored[f"{name}, {i}"] for i in range(num_redraws(name))]) for name in arms()]
