@@ -12,8 +12,6 @@ On one data set three triples are done by another way, too: chains at fixed powe
 from helpers import densities, mcmc, networks
 from helpers.common import take
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
