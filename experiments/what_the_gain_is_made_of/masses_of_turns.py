@@ -17,8 +17,9 @@ from experiments import shared
 from experiments.hierarchical_bnn import masses, regions
 from experiments.what_the_gain_is_made_of import attribution
 
+SEED = 3013
 SETTINGS = {
-    "seed": 3013,
+    "seed": SEED,
     "hyperpriors": list(regions.HYPERPRIORS),
     "num_redraws": 3,
     "num_tasks": 18,
