@@ -1,150 +1,261 @@
-"""Rivals of the hierarchical network, on the data sets of ``attribution``.
+"""Rivals of the hierarchical network, on the data sets of ``arms`` and on six more tasks of each, not trained on.
 
-One network whose inputs are turned by a latent angle per task; a Gaussian process classifier per task; one network
-fine-tuned through the tasks in turn, from four starts, where forgetting is measured on the first task.
+    N features, ...       features trained on all tasks, and a linear head a task, of three kinds: see ``heads``
+    Gaussian processes    by MCMC, odd or not, scales of a task's own or of all tasks: see ``processes``
+    latent angle          one network whose inputs are turned by an angle that each task learns: see ``latent``
+    fine-tuned in turn    one network trained on the tasks one after the other; forgetting is seen on the first
+    Bayes optimum         the generator's own probabilities
+
+New tasks have labels of their own, and what was learnt from the others: features, scales of a process, the network that
+an angle turns, weights to start from. Beside them stand flat networks under the scales that the others chose, and the
+hierarchical network, which is fitted again with the new tasks among the others.
 """
 
-from helpers import densities, networks
+from helpers import densities, hierarchical, mcmc
+from helpers.common import read_result, take
+
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
-from tensorflow_probability.substrates.jax import distributions as tfd
 
 from experiments import shared
-from experiments.what_the_gain_is_made_of import redraws
+from experiments.what_the_gain_is_made_of import heads, latent, processes, redraws
 
 SETTINGS = {
-    "seed": 3003,
-    "num_redraws": 20,
-    "scales": [0.5, 1.0, 6.0],
+    "seed": 3013,
+    "num_redraws": 8,
+    "num_tasks": 18,
+    "num_new": 6,
     "num_warmup": 300,
-    "num_samples": 400,
-    "learning_rate": 0.02,
-    "steps_per_task": 600,
-    "num_starts": 4,  # of fine-tuning
+    "num_samples": 800,
+    "heads": {
+        "num_starts": 4,
+        "decays": [0.03, 0.1, 0.3, 1.0, 3.0],  # per unit of learning rate and step
+        "training": {"learning_rate": 0.01, "num_steps": 1500, "every": 100},
+        "scales": [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0],
+        "of_folds": {"num_chains": 2, "num_warmup": 100, "num_samples": 100},
+        "chains": {"num_chains": 4, "num_warmup": 200, "num_samples": 800},
+    },
+    # Priors of a Gaussian process's amplitude and length scale: log-normal, by median and sd of the logarithm.
+    "process": {"median": [3.0, 1.5], "sd": [1.0, 0.5]},
+    "process_chains": {"num_warmup": 300, "num_samples": 1000, "max_tree_depth": 8, "target_acceptance": 0.9},
+    "hyperprior": 5.0,  # of the scales of the network that angles turn, N+(0, 5)
+    "angle": {"num_warmup": 300, "num_samples": 600, "max_tree_depth": 9},
+    "angle_tempered": {"power": 0.8, "num_started": 4, "num_warmup": 200, "num_samples": 50, "max_tree_depth": 8},
+    "fine_tuning": {"learning_rate": 0.02, "steps_per_task": 600, "num_starts": 4},
+    "threshold_nll": 0.005,  # fixed before any result was seen: a smaller difference is called none
 }
-SCALES = jnp.array(SETTINGS["scales"])
-OF_LABELS = densities.label_log_likelihood(redraws.NETWORK)
-OPTIMUM, TUNED, ANGLE, PROCESS = "Bayes optimum", "fine-tuned in turn", "latent angle", "Gaussian process a task"
-ARMS = (OPTIMUM, TUNED, ANGLE, PROCESS)
+OPTIMUM, TUNED, ANGLE = "Bayes optimum", "fine-tuned in turn", "latent angle"
+CHOSEN, SHARED = "chosen over tasks", "shared, N+(0, 1)"
+FEATURES = {"5 features": 5, "32 features": 32}
+ODD_ALONE, ODD, ANY = "odd Gaussian process a task", "odd Gaussian process, one scale", "Gaussian process, one scale"
+PROCESSES = {ODD_ALONE: True, ODD: True, ANY: False}  # whether it is odd
+ARMS = (OPTIMUM, TUNED, *FEATURES, ANGLE, *PROCESSES, CHOSEN, SHARED)
+TURNED = latent.log_density(SETTINGS["hyperprior"])
+PRIOR = np.log(SETTINGS["process"]["median"]), np.diag(SETTINGS["process"]["sd"])  # of log a and log l
 SMALL = {"arm": ANGLE, "redraw": 0, "num_tasks": 6}
 
 
 def units():
-    """An arm on a data set each."""
-    return {name: {"arm": arm, "redraw": i, "num_tasks": 18} for arm in ARMS for i, name in enumerate(names_of(arm))}
+    """An arm on a data set each, data set by data set."""
+    sizes = {"num_tasks": SETTINGS["num_tasks"]}
+    redrawn = range(SETTINGS["num_redraws"])
+    found = {f"{arm}, {i}": {"arm": arm, "redraw": i, **sizes} for i in redrawn for arm in ARMS}
+    (row,) = (row for row in read_result("what_the_gain_is_made_of/arms")["rows"] if row["name"] == CHOSEN)
+    for i in redrawn:
+        found[f"{CHOSEN}, {i}"]["scales"] = row["more"]["scales"][i]
+    return found
 
 
-def names_of(arm):
-    """Return the names of an arm's units."""
-    return [f"{arm}, {i}" for i in range(SETTINGS["num_redraws"])]
+def drawn_tasks(redraw, num_tasks):
+    """Return the tasks of a data set and the new ones."""
+    return redraws.drawn(redraw, num_tasks=num_tasks), redraws.drawn("new", redraw, num_tasks=SETTINGS["num_new"])
 
 
-def angles_of(direction):
-    """Return the latent angles, [..., task], of pairs [..., task - 1, 2]: the first task's is 0.
-
-    Weights N(0, s^2) look the same from everywhere, so only differences between angles are identified. With one of
-    them fixed the predictions are the same, and chains are spared a turn of everything at once.
-    """
-    found = jnp.arctan2(direction[..., 1], direction[..., 0])
-    return jnp.concatenate([jnp.zeros((*found.shape[:-1], 1)), found], axis=-1)
-
-
-def turned(position, x):
-    """Turn the points of every task back by its latent angle, [task, point, 2]."""
-    angle = angles_of(position["direction"])[:, None]
-    cos, sin = jnp.cos(angle), jnp.sin(angle)
-    return jnp.stack([cos * x[..., 0] + sin * x[..., 1], cos * x[..., 1] - sin * x[..., 0]], axis=-1)
-
-
-def turned_logits(position, x):
-    """One network for all tasks, on turned inputs."""
-    return redraws.NETWORK.apply(position["network"], turned(position, x))
-
-
-def turned_log_density(position, observed):
-    """Normal weights, a uniform angle per task: that of a pair on a ring, whose width is of no consequence."""
-    log_prior = densities.log_prior(position["network"], SCALES)
-    log_prior += tfd.Normal(1.0, 0.2).log_prob(jnp.linalg.norm(position["direction"], axis=-1)).sum()
-    return log_prior + OF_LABELS(position["network"], observed._replace(x=turned(position, observed.x))).sum()
-
-
-def unit(arm, redraw, num_tasks):
-    """Fit one rival to one data set."""
-    tasks, key = redraws.drawn(redraw, num_tasks=num_tasks), shared.key(SETTINGS["seed"], arm, redraw)
+def unit(arm, redraw, num_tasks, scales=None):
+    """Fit one rival to one data set, and what it needs to new tasks."""
+    tasks, new = drawn_tasks(redraw, num_tasks)
+    key = partial(shared.key, SETTINGS["seed"], arm, redraw)
     if arm == OPTIMUM:
-        return {"p": redraws.optimum(tasks)}
-    if arm == PROCESS:
-        return {"p": np.stack([gaussian_process(*(np.asarray(a[i]) for a in tasks[:3])) for i in range(num_tasks)])}
+        return {"p": redraws.optimum(tasks), "new": redraws.optimum(new)}
     if arm == TUNED:
-        return {"p": fine_tuned(jax.random.split(key, SETTINGS["num_starts"]), *tasks[:3])}
-    direction = jax.ShapeDtypeStruct((num_tasks - 1, 2), jnp.float32)
-    shapes = {"network": networks.parameter_shapes(redraws.NETWORK, 2), "direction": direction}
-    observed = densities.observe(tasks.x_train, tasks.y_train)
+        return fine_tuned(jax.random.split(key(), SETTINGS["fine_tuning"]["num_starts"]), tasks, new)
+    if arm in FEATURES:
+        return heads.unit(key, tasks, new, FEATURES[arm], SETTINGS["heads"])
+    if arm in PROCESSES:
+        return fit_process(key, arm, tasks, new)
+    if arm == ANGLE:
+        shapes, observed = latent.shapes(num_tasks), densities.observe(tasks.x_train, tasks.y_train)
+        tempered, sizes = SETTINGS["angle_tempered"], SETTINGS["angle"]
+        return redraws.kept(redraws.fit_hierarchical(key(), TURNED, shapes, observed, tempered=tempered, **sizes))
     sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
-    return redraws.kept(redraws.fit_hierarchical(key, turned_log_density, shapes, observed, {}, **sizes))
+    if arm == CHOSEN:
+        observed = densities.observe(new.x_train, new.y_train, scales)
+        return redraws.kept(redraws.fit_flat(key(), observed, max_tree_depth=8, **sizes))
+    tasks = joined(tasks, new)
+    shapes = hierarchical.shapes(redraws.NETWORK, len(tasks.y_train), 2)
+    observed = densities.observe(tasks.x_train, tasks.y_train)
+    return redraws.kept(redraws.fit_hierarchical(key(), redraws.HIERARCHICAL, shapes, observed, **sizes))
 
 
-def gaussian_process(x, y, x_test):
-    """Predict by a classifier whose length scale and variance have the largest marginal likelihood (Laplace)."""
-    kernel = ConstantKernel(10.0, (1e-1, 1e4)) * RBF(1.0, (1e-1, 1e2))
-    return GaussianProcessClassifier(kernel).fit(x, y).predict_proba(x_test)[:, 1]
+def joined(tasks, new):
+    """Return all tasks as one data set, the new ones last."""
+    return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), tasks, new)
 
 
-@jax.jit
-def fine_tuned(keys, x, y, x_test):
-    """Move the most probable network of task 1 on to task 2, and so on: p [start, stage, task, point]."""
-    optimizer = optax.adam(SETTINGS["learning_rate"])
+def sample_process(key, tasks, odd, prior, alone):
+    """Sample processes: each task ``alone``, by scales of its own, or all together by the same."""
+    num_tasks = len(tasks.y_train)
+    phi, prior = processes.functions(tasks.x_train, odd), [np.float32(part) for part in prior]
+    shape = phi.shape[2:] if alone else (num_tasks, *phi.shape[2:])
+    shapes = {name: jax.ShapeDtypeStruct(of, jnp.float32) for name, of in (("scales", (2,)), ("z", shape))}
+    batch = (num_tasks, redraws.NUM_CHAINS) if alone else (redraws.NUM_CHAINS,)
+    starts = mcmc.normal_starts(key("starts"), shapes, batch)
+    if alone:
+        prior = [np.broadcast_to(part, (num_tasks, *part.shape)) for part in prior]
+    labelled = processes.Labelled(phi, tasks.y_train, *prior)
+    seen = {"tasks" if alone else "data": labelled}
+    return mcmc.sample(key("chains"), processes.DENSITIES[odd], starts, **seen, **SETTINGS["process_chains"])
+
+
+def fit_process(key, arm, tasks, new):
+    """Fit the processes of the tasks and of new ones.
+
+    Scales of a task's own have one prior everywhere. Of scales in common, what the tasks tell is a new task's prior:
+    the normal distribution of the draws' mean and covariance.
+    """
+    odd, alone = PROCESSES[arm], arm == ODD_ALONE
+    fit = sample_process(partial(key, "tasks"), tasks, odd, PRIOR, alone)
+    if not alone:
+        found = log_scales(fit.draws["scales"], PRIOR).reshape(-1, 2)
+        prior = found.mean(axis=0), np.linalg.cholesky(np.cov(found.T))
+    else:
+        prior = PRIOR
+    of_new = sample_process(partial(key, "new"), new, odd, prior, alone=True)
+    kept = {name: redraws.kept(run, 250) for name, run in (("tasks", fit), ("new", of_new))}
+    return kept | {"prior": {"centre": prior[0], "spread": prior[1]}}
+
+
+def log_scales(position, prior):
+    """Return log a and log l of what was sampled, [..., 2]."""
+    return prior[0] + np.asarray(position, np.float64) @ prior[1].T
+
+
+def fine_tuned(keys, tasks, new):
+    """Move the most probable network of task 1 on to task 2, and so on: p [start, stage, task, point].
+
+    From the last it moves on to each of the new tasks: [start, task, point].
+    """
+    settings = SETTINGS["fine_tuning"]
+    optimizer, scales = optax.adam(settings["learning_rate"]), jnp.ones(3)
 
     def stage(weights, task):
         def loss(weights):
-            observed = densities.Observed(*task, jnp.ones(task[1].shape), SCALES)
-            return -redraws.FLAT(weights, observed) / task[1].size
+            return -redraws.FLAT(weights, densities.Observed(*task, jnp.ones(task[1].shape), scales)) / task[1].size
 
-        weights, _ = shared.train(loss, weights, optimizer, SETTINGS["steps_per_task"])
-        return weights, jax.nn.sigmoid(redraws.NETWORK.apply(weights, x_test))
+        weights, _ = shared.train(loss, weights, optimizer, settings["steps_per_task"])
+        return weights, jax.nn.sigmoid(redraws.NETWORK.apply(weights, tasks.x_test))
 
-    return jax.lax.map(lambda key: jax.lax.scan(stage, redraws.NETWORK.init(key, x[0]), (x, y))[1], keys)
+    def on_new(weights, task):
+        moved, _ = stage(weights, task[:2])
+        return jax.nn.sigmoid(redraws.NETWORK.apply(moved, task[2]))
+
+    def one(key):
+        weights, p = jax.lax.scan(stage, redraws.NETWORK.init(key, tasks.x_train[0]), tasks[:2])
+        return {"p": p, "new": jax.lax.map(lambda task: on_new(weights, task), new[:3])}
+
+    return jax.jit(lambda keys: jax.lax.map(one, keys))(keys)
 
 
-def score(drawn, arm, redraw, num_tasks):
-    """Scores on the test points; what fine-tuning forgets, and how well the angles are found."""
-    tasks = redraws.drawn(redraw, num_tasks=num_tasks)
-    y = np.asarray(tasks.y_test)
-    if arm in (OPTIMUM, PROCESS):
-        return redraws.scored_parts(drawn["p"][None], y)
+def score(drawn, arm, redraw, num_tasks, **_):
+    """Scores on the test points, by arm, of the tasks and, by the same name and "new tasks", of new ones."""
+    tasks, new = drawn_tasks(redraw, num_tasks)
+    y, y_new = np.asarray(tasks.y_test), np.asarray(new.y_test)
+    if arm == OPTIMUM:
+        return pair(arm, redraws.scored_parts(drawn["p"][None], y), redraws.scored_parts(drawn["new"][None], y_new))
     if arm == TUNED:
         right = 100 * ((drawn["p"] > 0.5) == (y == 1)).mean(axis=-1)  # [start, stage, task]
         seen = {"first_task": right[:, :, 0], "current_task": np.diagonal(right, axis1=1, axis2=2)}
-        return redraws.scored_starts(drawn["p"][:, -1], y) | {"more": over_starts(seen)}
-    p = np.asarray(redraws.probabilities(turned_logits, drawn["draws"], tasks.x_test))
-    more = angle_error(drawn["draws"]["direction"], np.asarray(tasks.angles))
-    return redraws.scored(p, y) | {"check": redraws.checked(drawn, p), "more": more}
+        found = redraws.scored_starts(drawn["p"][:, -1], y) | {"more": over_starts(seen)}
+        return pair(arm, found, redraws.scored_starts(drawn["new"], y_new))
+    if arm in FEATURES:
+        return score_heads(drawn, arm, tasks, new)
+    if arm in PROCESSES:
+        return score_process(drawn, arm, tasks, new)
+    if arm == ANGLE:
+        p = np.asarray(redraws.probabilities(latent.logits, drawn["draws"], tasks.x_test))
+        log_sd = redraws.of_layers(drawn["draws"]["log_sd"])
+        check = redraws.checked(drawn, p, log_sd=log_sd)
+        sampler = {"sd_by_chain": {name: np.exp(np.median(part, axis=1)).tolist() for name, part in log_sd.items()}}
+        more = latent.angle_error(drawn["draws"]["direction"], np.asarray(tasks.angles))
+        of_new = latent.of_new_tasks(take(drawn["draws"], np.s_[:, ::4]), new)
+        found = redraws.scored(p, y) | {"check": check, "sampler": sampler, "more": more}
+        return pair(arm, found, redraws.scored_parts(of_new, y_new))
+    if arm == CHOSEN:
+        p = np.asarray(redraws.flat_probabilities(drawn["draws"], new.x_test))
+        return {f"{arm}: new tasks": redraws.scored(p, y_new) | {"check": redraws.checked(drawn, p)}}
+    p = np.asarray(redraws.probabilities(redraws.LOGITS, drawn["draws"], joined(tasks, new).x_test))
+    check = redraws.checked(drawn, p, log_sd=redraws.of_layers(drawn["draws"]["log_sd"]))
+    of_new = redraws.scored(p[:, :, num_tasks:], y_new) | {"check": check}
+    return {f"{arm}: new tasks": of_new}
+
+
+def pair(arm, found, of_new):
+    """Return both scores of an arm by their names."""
+    return {arm: found, f"{arm}: new tasks": of_new}
+
+
+def score_heads(drawn, arm, tasks, new):
+    """Score heads of three kinds: each start of the features alone."""
+    size, num_tasks, found = FEATURES[arm], len(tasks.y_train), {}
+    y, y_new = np.asarray(tasks.y_test), np.asarray(new.y_test)
+    p, by_draw = heads.predictions(drawn, size, tasks, new, SETTINGS["heads"])
+    for kind, of_kind in p.items():
+        of_tasks = redraws.scored_starts(of_kind[:, :num_tasks], y)
+        found |= pair(f"{arm}, {kind}", of_tasks, redraws.scored_starts(of_kind[:, num_tasks:], y_new))
+    found[f"{arm}, {heads.TRAINED}"]["more"] = {
+        "decay": heads.best_training(drawn, SETTINGS["heads"])[0],
+        "steps": heads.best_training(drawn, SETTINGS["heads"])[1],
+        "left_out": float(drawn["left_out"].min()),
+    }
+    for kind, scale in heads.best(drawn, SETTINGS["heads"]).items():
+        left_out = drawn["of_scales"][kind].tolist()
+        found[f"{arm}, {kind}"]["more"] = {"scale": scale, "left_out_by_scale": left_out}
+    found[f"{arm}, {heads.MCMC}"]["check"] = redraws.checked(drawn, by_draw)
+    return found
+
+
+def score_process(drawn, arm, tasks, new):
+    """Score Gaussian processes."""
+    odd, found = PROCESSES[arm], []
+    priors = PRIOR, (drawn["prior"]["centre"], drawn["prior"]["spread"])
+    for part, of_part, prior in zip(("tasks", "new"), (tasks, new), priors, strict=True):
+        run, scales, z = drawn[part], drawn[part]["draws"]["scales"], drawn[part]["draws"]["z"]
+        at = log_scales(scales, prior)
+        if scales.ndim == 3:  # one for all tasks: [chain, draw, 2]
+            at, z = at[None], np.moveaxis(z, 2, 0)
+        p = processes.probabilities(at, z, of_part.x_test, odd)
+        more = {"scales": np.exp(np.median(at.reshape(-1, 2), axis=0)).tolist()}
+        check = redraws.checked(run, p, scales=scales)
+        found.append(redraws.scored(p, np.asarray(of_part.y_test)) | {"check": check, "more": more})
+    return pair(arm, *found)
 
 
 def over_starts(accuracy):
     """Return mean accuracies over starts, by stage, and their standard errors."""
     means = {f"{name}_accuracy": values.mean(axis=0).tolist() for name, values in accuracy.items()}
-    count = SETTINGS["num_starts"]
+    count = SETTINGS["fine_tuning"]["num_starts"]
     errors = {name: values.std(axis=0, ddof=1) / np.sqrt(count) for name, values in accuracy.items()}
     return means | {f"{name}_accuracy_error": values.tolist() for name, values in errors.items()}
 
 
-def angle_error(direction, angles):
-    """Return the root mean square error of chains' mean angles, in degrees; the mean error is the network's own."""
-    turn = np.exp(1j * (np.asarray(angles_of(direction)) - angles))
-    own = turn.mean(axis=-1, keepdims=True)
-    squares = np.angle((turn * np.abs(own) / own).mean(axis=1)) ** 2
-    of_chains = np.degrees(np.sqrt(squares.mean(axis=-1)))
-    spread = of_chains.std(ddof=1) / np.sqrt(len(of_chains))
-    whole = float(np.degrees(np.sqrt(squares.mean())))
-    return {"angle_error_degrees": whole, "angle_error_degrees_error": float(spread)}
-
-
 def rows(scored):
-    """A row for each rival, with entries over data sets."""
-    return [redraws.row(arm, [scored[name] for name in names_of(arm)]) for arm in ARMS]
+    """A row for each arm, on the tasks and on new ones, with entries over data sets."""
+    found = {}
+    for one in scored.values():
+        for name, scores in one.items():
+            found.setdefault(name, []).append(scores)
+    return [redraws.row(name, scores) for name, scores in found.items()]
