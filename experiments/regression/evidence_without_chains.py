@@ -6,7 +6,6 @@ from their prior. It shares nothing with the bridges of ``regression/variants`` 
 may carry the average: the row says how much the largest has, and its error is that of twenty batches.
 """
 
-import arviz
 import jax
 import numpy as np
 from jaxtyping import Float
@@ -121,7 +120,6 @@ def score(drawn: dict, variant: str, redraw: int, num_draws: int) -> dict:
         "log_evidence_error": float(batches.std(ddof=1) / np.sqrt(len(batches))),  # of a mean near 1, so of its log
         "largest_share": float(shares.max()),
         "effective_draws": float(1 / (shares**2).sum()),
-        "k_hat": float(arviz.psislw(each.ravel()[:200_000])[1]),
     }
 
 
