@@ -63,14 +63,16 @@ def text(differences: ArrayLike, form: str = "{:.3f} ± {:.3f}") -> str:
 def five_labels() -> dict[str, tuple[float, float]]:
     """Accuracy in % and NLL of a new task with five labels, means of the redraws, by prior."""
     names = {
-        "the draws themselves": "draws of a prior learnt from eighteen other tasks, weighted",
+        "known shape, unknown angle": "exact answer, where only the angle is unknown",
+        "32 shared features, trained heads": "32 features of eighteen other tasks, a logistic head trained on this one",
+        "the draws themselves": "draws of a prior learnt from those tasks, weighted",
         "one normal": "flat network, a normal prior fitted to those draws",
         "scales chosen for as many labels": "flat network, a scale per layer chosen for five labels on those tasks",
         "N(0, 1)": "flat network, N(0, 1) on every weight",
     }
     found = {}
     # Of what both have, the latter: its draws are aligned to their own mean.
-    results = [f"informative_priors/{name}" for name in ("transfer", "aligned_to_mean", "chosen_by_labels")]
+    results = [f"informative_priors/{name}" for name in ("transfer", "aligned_to_mean", "chosen_by_labels", "rivals")]
     rows = {row["name"]: row for name in results for row in read_result(name)["rows"] if row["tasks"] == "moons"}
     for name, called in names.items():
         at = rows[name]["sizes"].index(5)

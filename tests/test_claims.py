@@ -379,7 +379,7 @@ def test_gain_cost():
 def informed():
     """Arms of the held-out experiment, by kind of tasks and name; those aligned to their mean replace the others."""
     found = {}
-    for name in ("transfer", "aligned_to_mean", "chosen_by_labels"):
+    for name in ("transfer", "aligned_to_mean", "chosen_by_labels", "rivals"):
         name = f"informative_priors/{name}"
         stored = json.loads((RESULTS / f"{name}.json").read_text())
         found |= {(row["tasks"], row["name"]): row for row in stored["rows"]}
@@ -457,6 +457,62 @@ def test_informative_more_labels_always_help_the_standard_normal_prior(informed)
         for kind in ("moons", "moons, more labels")
     ]
     assert (np.diff(np.concatenate([curve[0][1:], curve[1]])) < 0).all()
+
+
+KNOWN, FEATURES = "known shape, unknown angle", "{} shared features, {}"
+TRAINED, CHAINS, LAPLACE = "trained heads", "heads by MCMC", "heads by Laplace"
+
+
+@pytest.fixture
+def every_size(informed):
+    """Names of the arms that have all numbers of labels of new tasks."""
+    sizes = informed["moons", "N(0, 1)"]["sizes"]
+    named = (key for key in informed if key[0] == "moons" and informed[key]["sizes"] == sizes)
+    return [name for _, name in named]
+
+
+def test_informative_ceiling(informed, every_size):
+    """Who knows all but the angle is ahead of every arm in every redraw, and with 50 labels near the Bayes optimum."""
+    ceiling = np.array([one["nll"] for one in informed["moons", KNOWN]["scores"]])
+    for name in every_size:
+        if KNOWN not in name:
+            assert (gain(informed, name, KNOWN)[:, 1:] < 0).all(), name
+            share = (gain(informed, name) / gain(informed, KNOWN))[:, FIVE_LABELS]
+            assert (share < 0.75).all() and share.mean() < 0.55, name
+    optimum = np.array([one["nll"] for one in informed["moons", "Bayes optimum"]["scores"]])
+    assert (ceiling[:, FIFTY_LABELS] - optimum[:, 0] < 0.005).all()
+    labels_alone = gain(informed, f"{KNOWN}, labels alone") / gain(informed, KNOWN)
+    assert lower_end(labels_alone[:, FIVE_LABELS]) > 0.5
+
+
+def test_informative_shared_features(informed):
+    """A head on 32 shared features is ahead of the fitted prior; what is said to be open is; all chains have mixed."""
+    wide, few = (FEATURES.format(width, TRAINED) for width in (32, 5))
+    for rival in (wide, FEATURES.format(32, CHAINS)):
+        assert lower_end(gain(informed, rival, "one normal")[:, FIVE_LABELS]) > 0
+    for rival, over in ((wide, "the draws themselves"), (few, "one normal"), (wide, few)):
+        beyond = gain(informed, rival, over)[:, FIVE_LABELS]
+        assert lower_end(beyond) < 0 < -lower_end(-beyond) and beyond.mean() > 0
+    assert lower_end(gain(informed, wide, few)[:, FIFTY_LABELS]) > 0
+    assert abs(gain(informed, wide, BY_LABELS)[:, FIFTY_LABELS].mean()) < 0.015
+    assert lower_end(gain(informed, wide, FEATURES.format(32, CHAINS))[:, FIVE_LABELS]) > 0
+    assert lower_end(gain(informed, FEATURES.format(32, CHAINS), FEATURES.format(32, LAPLACE))[:, FIVE_LABELS]) > 0
+    for point in ("fine-tuning", "first-order MAML"):  # one point of all weights gains less on average
+        assert (gain(informed, point, "one normal").mean(axis=0) < 0).all()
+    for width in (5, 32):
+        assert all(check["mixed"] for check in informed["moons", FEATURES.format(width, CHAINS)]["checks"])
+
+
+def test_informative_calibration_with_five_labels(informed, every_size):
+    """The draws' calibration error is not told from that of the points of all weights; others' are."""
+    of = {name: informed["moons", name]["scores"] for name in every_size}
+    error = {name: np.array([one["calibration_error"][FIVE_LABELS] for one in each]) for name, each in of.items()}
+    draws = error["the draws themselves"]
+    for name in ("first-order MAML", "fine-tuning"):
+        assert lower_end(error[name] - draws) < 0 < -lower_end(draws - error[name])
+    for name in ("mixture", FEATURES.format(5, TRAINED), FEATURES.format(32, TRAINED), KNOWN):
+        assert lower_end(draws - error[name]) > 0
+    assert lower_end(error[FEATURES.format(32, LAPLACE)] - draws) > 0
 
 
 def test_informative_elsewhere(informed):

@@ -151,4 +151,6 @@ def rows(scored):
             kind = name.partition("features, ")[2]
             if kind in one.get("chosen", {}):
                 row.setdefault("chosen", []).append(one["chosen"][kind])
+                left_out = np.array(one["left_out"][new_heads.KINDS.index(kind)])
+                row.setdefault("least_left_out", []).append(left_out.min(axis=(1, 2)).tolist())
     return list(found.values())
