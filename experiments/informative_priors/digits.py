@@ -22,7 +22,7 @@ from experiments.what_the_gain_is_made_of import redraws
 
 SETTINGS = {
     **few_shot.SETTINGS,
-    "num_redraws": 8,
+    "num_redraws": 5,
     # A layer's scale is the root mean square of its weights' prior standard deviations. For every arm the search begins
     # at these powers of ten, hidden and output layer, and goes to the best place one step away while that is better by
     # so much: a grid without ends but those of the numbers.
