@@ -30,7 +30,7 @@ STARTS = {
 }
 SETTINGS = {
     "seed": SEED,
-    "num_redraws": 8,  # of the arms that pages compare
+    "num_redraws": 6,  # of the arms that pages compare
     "num_redraws_of_others": 3,
     "num_warmup": 300,
     "num_samples": 800,
@@ -74,7 +74,7 @@ def setting(special, means, hyperprior):
 def num_redraws(name):
     """Return the number of data sets to which an arm is fitted: fewer for those beside the question."""
     beside = "hidden" in name or "input layer shared" in name or "means 0" in name or "per weight" in name
-    beside |= name.startswith("every layer, means' scale 1") and not name.endswith(NARROW)
+    beside |= name.endswith(CAUCHY) or name == f"every layer, means' scale 1, {WIDE}"
     return SETTINGS["num_redraws_of_others" if beside else "num_redraws"]
 
 

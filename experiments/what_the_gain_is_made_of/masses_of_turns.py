@@ -21,7 +21,7 @@ SEED = 3013
 SETTINGS = {
     "seed": SEED,
     "hyperpriors": list(regions.HYPERPRIORS),
-    "num_redraws": 3,
+    "num_redraws": 2,
     "num_tasks": 18,
     "num_runs": 3,
 }
