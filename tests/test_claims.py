@@ -169,7 +169,12 @@ def test_originals_on_their_own_points():
 
 def test_originals_over_redraws():
     redraws = rows("what_the_gain_is_made_of/attribution")
-    of = {"flat": "N(0, 1)", "hierarchical": "learnt means and scales", "output layer shared": "output layer shared"}
+    sources = "{}, means' scale 1, HalfNormal(1)".format
+    of = {
+        "flat": "N(0, 1)",
+        "hierarchical": sources("every layer"),
+        "output layer shared": sources("output layer shared"),
+    }
     test = {name: np.array(redraws[row]["more"]["accuracy_900"]) for name, row in of.items()}
     train = {name: np.array(redraws[row]["more"]["accuracy_train"]) for name, row in of.items()}
     for name, pairs in PRINTED.items():
@@ -252,48 +257,83 @@ def test_hierarchical_masses():
 
 
 @pytest.fixture
-def nll():
-    """NLL of every arm of the attribution, an array of data sets each."""
-    return {name: np.array(row["nll"]) for name, row in rows("what_the_gain_is_made_of/attribution").items()}
+def attribution():
+    """Rows of the attribution, by name, and those of the chosen scales on the same data sets."""
+    found = rows("what_the_gain_is_made_of/attribution")
+    return found | {"chosen over tasks": {"nll": headlines.on_redraws("chosen over tasks")[0]}}
 
 
-FULL, CHOSEN = "learnt means and scales", "a scale per layer, chosen"
-INPUT_ALONE, OUTPUT_ALONE = "input layer special alone", "output layer special alone"
+@pytest.fixture
+def nll_less(attribution):
+    """NLL of one arm of the attribution less another's, on the data sets of both."""
+
+    def difference(one, other):
+        pair = [np.array(attribution[name]["nll"]) for name in (one, other)]
+        count = min(map(len, pair))
+        return pair[0][:count] - pair[1][:count]
+
+    return difference
+
+
+def upper_end(values):
+    """The upper end of the 95 % t interval of the mean over data sets."""
+    return -lower_end(-np.asarray(values))
+
+
+NARROW, WIDE = "HalfNormal(1)", "HalfNormal(5)"
+FULL = f"every layer, means' scale 1, {NARROW}"
+SCALED = "{} layer alone, means' scale learnt, {}".format
 
 
 @pytest.mark.parametrize(
     "worse, better",
     [
         ("N(0, 1)", FULL),
-        ("N(0, 1)", CHOSEN),
-        ("learnt scales, means 0, HalfNormal(5)", FULL),
-        (CHOSEN, OUTPUT_ALONE),
-        (CHOSEN, FULL + ", HalfNormal(5)"),
-        (CHOSEN, FULL + ", HalfCauchy(1)"),
-        (INPUT_ALONE, FULL),
-        ("output layer shared", FULL),
-        ("a scale per weight", FULL),
+        ("N(0, 1)", "chosen over tasks"),
+        (f"input layer alone, means' scale 1, {NARROW}", f"output layer alone, means' scale 1, {NARROW}"),
+        (f"output layer shared, means' scale 1, {NARROW}", FULL),
+        ("chosen over tasks", SCALED("input", WIDE)),
+        ("chosen over tasks", f"every layer, means' scale learnt, {WIDE}"),
     ],
 )
-def test_gain_differences_that_count(nll, worse, better):
-    assert lower_end(nll[worse] - nll[better]) > THRESHOLD
+def test_gain_differences_that_count(nll_less, worse, better):
+    assert lower_end(nll_less(worse, better)) > THRESHOLD
 
 
-def test_gain_of_the_output_layer_alone_is_no_less(nll):
-    assert lower_end(nll[FULL] - nll[OUTPUT_ALONE]) > -THRESHOLD
+def test_gain_what_is_not_told_apart(nll_less):
+    for one, other in (
+        ("chosen over tasks", FULL),
+        (f"every layer, means' scale 1, {WIDE}", FULL),
+        (f"input layer shared, means' scale 1, {NARROW}", FULL),
+        (SCALED("input", NARROW), SCALED("output", NARROW)),
+        (SCALED("input", WIDE), SCALED("output", WIDE)),
+    ):
+        assert lower_end(nll_less(one, other)) < 0 < upper_end(nll_less(one, other))
 
 
-def test_gain_share_of_the_chosen_scales(nll):
-    gains = np.stack([nll["N(0, 1)"] - nll[name] for name in (CHOSEN, FULL)])
-    resampled = np.random.default_rng(1).integers(0, gains.shape[1], (4000, gains.shape[1]))
-    means = gains[:, resampled].mean(axis=2)
-    assert np.quantile(means[0] / means[1], 0.025) > 0.7
+def test_gain_the_layer_that_differs_follows_from_the_prior(nll_less):
+    def gap(means, prior):
+        return nll_less(*(f"{layer} layer alone, means' scale {means}, {prior}" for layer in ("input", "output")))
+
+    for prior in (NARROW, WIDE):  # what the input layer lacks goes where the common weights have scales
+        assert lower_end(gap("1", NARROW) - gap("learnt", prior)) > THRESHOLD
 
 
-def test_gain_the_grid_ends_at_its_best_triple():
-    more = rows("what_the_gain_is_made_of/attribution")[CHOSEN]["more"]
-    best = np.mean(more["held_out_nll"], axis=0).argmin()
-    assert more["triples"][best] == [0.5, 1.0, 24.0]
+def test_gain_what_has_mixed(attribution):
+    def count(name):
+        return sum(check["mixed"] for check in attribution[name]["check"])
+
+    assert all(count(SCALED("input", prior)) == 6 for prior in (NARROW, WIDE)) and count(SCALED("output", WIDE)) == 6
+    assert not any(count(f"every layer, means 0, {prior}") for prior in (WIDE, "HalfCauchy(1)"))
+
+
+def test_rotation_of_the_input_layer():
+    found = read_result("what_the_gain_is_made_of/turns")["rows"]
+    assert len(found) == 8 and sum(row["check"]["mixed"] for row in found) >= 7
+    for row in found:
+        assert row["part"] > 0.75 and row["exchanged"] < 0.1 and row["angle_error_degrees"] < 16
+        assert abs(row["waves"] - row["part"]) < 0.05
+    assert max(row["whole"] for row in found) > 0.7 and min(row["whole"] for row in found) < 0
 
 
 def test_gain_of_three_chosen_scales_and_what_is_left_for_sharing():
