@@ -55,6 +55,16 @@ def less(one: str = "chosen over tasks", other: str = "shared, N+(0, 1)", unmixe
     return (nll_one - nll_other)[mixed_one & mixed_other | unmixed]
 
 
+def scaled() -> np.ndarray:
+    """NLL of the scales chosen over tasks, less that of a network whose input layer alone differs between tasks.
+
+    The common weights of its layers have learnt scales, all scales N+(0, 5). On the redrawn data sets of both.
+    """
+    rows = {row["name"]: row for row in read_result("what_the_gain_is_made_of/attribution")["rows"]}
+    found = np.array(rows["input layer alone, means' scale learnt, HalfNormal(5)"]["nll"])
+    return on_redraws("chosen over tasks")[0][: len(found)] - found
+
+
 def text(differences: ArrayLike, form: str = "{:.3f} ± {:.3f}") -> str:
     """Return the mean of paired differences and half of its 95 % interval, as pages show it: without a negative 0."""
     return form.format(*np.round(metrics.interval(differences), 3) + 0.0)

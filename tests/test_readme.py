@@ -30,7 +30,7 @@ def test_readme_prints_what_is_stored(table, stored):
 
 def test_readme_prints_the_differences_that_are_stored():
     text = (ROOT / "README.md").read_text()
-    for differences in (headlines.tie(), headlines.less()):
+    for differences in (headlines.tie(), headlines.less(), headlines.scaled()):
         assert headlines.text(differences) in text
 
 
