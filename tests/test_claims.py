@@ -469,7 +469,7 @@ def test_gain_cost():
 def informed():
     """Arms of the held-out experiment, by kind of tasks and name; those aligned to their mean replace the others."""
     found = {}
-    for name in ("transfer", "aligned_to_mean", "chosen_by_labels", "rivals"):
+    for name in ("transfer", "aligned_to_mean", "chosen_by_labels", "rivals", "odd_process"):
         name = f"informative_priors/{name}"
         stored = json.loads((RESULTS / f"{name}.json").read_text())
         found |= {(row["tasks"], row["name"]): row for row in stored["rows"]}
@@ -591,6 +591,13 @@ def test_informative_shared_features(informed):
         assert (gain(informed, point, "one normal").mean(axis=0) < 0).all()
     for width in (5, 32):
         assert all(check["mixed"] for check in informed["moons", FEATURES.format(width, CHAINS)]["checks"])
+    process = "odd Gaussian process"  # two scales, no feature
+    assert lower_end(gain(informed, "one normal", process)[:, FIVE_LABELS]) > 0
+    assert all(check["mixed"] for check in informed["moons", process]["checks"])
+    # The training tasks choose it, too, without a look at the new ones.
+    rivals = [row for row in informed.values() if "least_left_out" in row]
+    nll = {row["name"]: np.array(row["least_left_out"])[:, FIVE_LABELS - 1] for row in rivals}
+    assert len(nll) == 6 and all((nll[wide] <= of).all() for of in nll.values())
 
 
 def test_informative_calibration_with_five_labels(informed, every_size):
@@ -899,7 +906,7 @@ CRITERIA = {"first": 25, "later": 25, "all": 50}
 
 @pytest.fixture(scope="module")
 def by_evidence():
-    """The parts of the evidence, nats a label, and the folds' loss of the triples that have both, [data set, triple]."""
+    """The parts of the evidence and the folds' loss, nats a label, of triples that have both, [data set, triple]."""
     *found, _ = stored("what_the_gain_is_made_of/evidence")
     more = rows("what_the_gain_is_made_of/arms")["chosen over tasks"]["more"]
     count = len(more["triples"])
