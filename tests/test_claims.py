@@ -958,3 +958,56 @@ def test_the_evidence_picks_output_scale_12_and_the_folds_wider_ones(by_evidence
     assert picked["all"][worse.argmax()].tolist() == [0.125, 0.5, 12.0] and worse.max() > 0.05
     mean, half = metrics.interval(worse)
     assert abs(mean) < half
+
+
+@pytest.fixture
+def spiral_of():
+    """A function of a method and a score: its values on the five training sets, those of chains and rivals included."""
+    found = [
+        row
+        for name in ("svi/spiral", "svi/spiral_references")
+        for row in json.loads((RESULTS / f"{name}.json").read_text())["rows"]
+    ]
+    return lambda name, score: np.array(
+        [row["scores"].get(score, row.get(score)) for row in found if row["name"] == name]
+    )
+
+
+def test_svi_spiral_posterior_has_mixed_under_the_narrow_prior_and_is_short_of_draws_under_the_wide():
+    found = json.loads((RESULTS / "svi/spiral_references.json").read_text())["rows"]
+    narrow, wide = ([row["check"] for row in found if row["name"] == f"NUTS, prior sd {sd}"] for sd in (1, 10))
+    assert len(narrow) == len(wide) == 5 and all(map(mixed, narrow)) and not any(map(mixed, wide))
+    for check in wide:
+        assert (
+            all(check["rhat"][kind] <= check["rhat_bound"][kind] for kind in check["rhat"])
+            and check["ess"]["predictions"] > 200
+        )
+
+
+def test_svi_spiral_underconfidence_is_the_posteriors_and_more_so_the_guides(spiral_of):
+    guide, posterior = "SVI, prior sd 10", "NUTS, prior sd 10"
+    for score in ("NLL", "calibration error", "entropy_near"):
+        assert lower_end(spiral_of(guide, score) - spiral_of(posterior, score)) > 0
+    assert 2 * spiral_of(posterior, "entropy_near").mean() < 1.2 * spiral_of(guide, "entropy_near").mean()
+
+
+def test_svi_spiral_doubts_far_away_are_the_posteriors(spiral_of):
+    off = spiral_of("NUTS, prior sd 10", "entropy_far") - spiral_of("SVI, prior sd 10", "entropy_far")
+    assert lower_end(off) > 0
+
+
+def test_svi_spiral_the_narrow_prior_and_the_guide_both_cost_accuracy(spiral_of):
+    narrow, wide = (spiral_of(f"NUTS, prior sd {scale}", "accuracy %") for scale in ("1", "10"))
+    assert lower_end(wide - narrow) > 2 and lower_end(narrow - spiral_of("SVI, prior sd 1", "accuracy %")) > 2
+
+
+def test_svi_spiral_an_ensemble_of_ten_has_few_doubts_far_away(spiral_of):
+    guide, ten = "SVI, prior sd 10", "ensemble of 10"
+    assert lower_end(spiral_of(guide, "entropy_far") - 3 * spiral_of(ten, "entropy_far")) > 0
+    five = spiral_of("ensemble of 5", "NLL") - spiral_of(ten, "NLL")
+    assert lower_end(five) < 0 < -lower_end(-five)
+
+
+def test_svi_spiral_linearised_laplace_doubts_everywhere_under_the_wide_prior(spiral_of):
+    off = spiral_of("Laplace, prior sd 10", "NLL") - spiral_of("NUTS, prior sd 10", "NLL")
+    assert lower_end(off) > 0.1
