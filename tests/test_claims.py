@@ -1011,3 +1011,34 @@ def test_svi_spiral_an_ensemble_of_ten_has_few_doubts_far_away(spiral_of):
 def test_svi_spiral_linearised_laplace_doubts_everywhere_under_the_wide_prior(spiral_of):
     off = spiral_of("Laplace, prior sd 10", "NLL") - spiral_of("NUTS, prior sd 10", "NLL")
     assert lower_end(off) > 0.1
+
+
+@pytest.fixture
+def averages():
+    """The evidence without chains, by prior."""
+    return rows("regression/evidence_without_chains")
+
+
+def test_regression_two_estimates_of_the_evidence(waves, averages):
+    """The page states the evidence of six priors: the chains have mixed, enough draws count, and both agree."""
+    _, found = waves
+    rule = json.loads((RESULTS / "regression/evidence_without_chains.json").read_text())["settings"]
+    stated = [
+        name
+        for name, row in found.items()
+        if mixed(row["first_check"])
+        and averages[name]["effective_draws"][0] >= rule["least_effective"]
+        and abs(averages[name]["log_evidence"][0] - row["log_evidence"]) < rule["tolerance"]
+    ]
+    assert [name for name in found if name not in stated] == ["N(0, 1), 10 tanh units", "sd 10", "sd learnt"]
+    assert abs(averages["sd learnt"]["log_evidence"][0] - found["sd learnt"]["log_evidence"]) > rule["tolerance"]
+
+
+@pytest.mark.parametrize(
+    "name, sign",
+    [("sd 0.1", -1), ("2 units", -1), ("ReLU", 1), ("Student t, 3 df", 1), ("100 units", 1)],
+)
+def test_regression_evidence_over_training_sets(averages, name, sign):
+    base = averages["N(0, 1), 10 tanh units"]["log_evidence"]
+    off = sign * np.subtract(averages[name]["log_evidence"], base)
+    assert lower_end(off) > 2
