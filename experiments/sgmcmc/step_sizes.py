@@ -1,277 +1,224 @@
-"""Samplers that see minibatches, on one posterior: error against step size at equal numbers of per-datum gradients.
+"""Samplers that see minibatches, on one posterior, each with the step size that a rule picks without the posterior.
 
-The reference is NUTS on all data; what its two halves differ by is the floor under every error. Each setting has
-four chains from four starts, the same for all; errors are also given for every chain alone. A unit is a sampler with
-all of its step sizes, one after the other in one program. Times are of the processor, without compiling, on the core
-of whoever computed this result: only ratios of them may be compared, and no check can.
+The rule is that of ``tuned``. The reference is the book's sampler on all data, from eight dispersed starts. Every
+sampler has the same dispersed starts, four of each seed, and one with control variates also starts at the modes that
+belong to them. Each seed tunes by short runs and draws one long run as tuned; the full-data sampler at about the same
+number of per-datum gradients stands beside them, and two guides by variational inference. Limits were fixed before
+the run: a sampler is near the posterior if the 95 % interval of its distance over seeds ends below ``LIMIT``, and
+samples it if its chains have mixed in every seed, too. Times are of the processor, on the core of whoever computed
+this result: only ratios of them may be compared, and no check can.
 """
 
-from helpers import data, densities, diagnostics, mcmc, metrics, networks, predict, sgfs, sgmcmc, svi
-from helpers.common import take
+from helpers import data, densities, mcmc, metrics, networks, svi
 
-import time
 from functools import partial
 
-import blackjax
 import jax
-import jax.numpy as jnp
 import numpy as np
-import optax
-from blackjax.sgmcmc import gradients
 from numpyro.infer import Trace_ELBO
 from numpyro.infer.autoguide import AutoMultivariateNormal, AutoNormal
 
 from experiments import shared
-from experiments.sgmcmc import psgld
-from experiments.sgmcmc.source import cyclical, fisher_source_moons
+from experiments.sgmcmc import tuned
+from experiments.sgmcmc.source import fisher_source_moons
 from experiments.svi.models import flat_model
+
+
+def doublings(first: float, count: int = 6) -> list[float]:
+    """Return step sizes, each half the next one."""
+    return [first * 2**i for i in range(count)]
+
 
 SETTINGS = {
     "seed": 7001,
+    "num_seeds": 5,
     "num_chains": 4,
-    "batch_size": 50,
-    "steps": 60_000,  # of one minibatch gradient, each chain; fewer where a step has several
-    "warmup_share": 0.2,
-    "num_draws": 400,  # kept of each chain
+    "limit": tuned.LIMIT,
+    "margin": tuned.MARGIN,
+    "tuning": {"num_steps": 200_000, "num_draws": 250, "batch_size": 50},  # minibatch gradients, each chain
+    "final": {"num_steps": 600_000, "num_draws": 500, "batch_size": 50},
     "num_points": 500,  # fresh points at which predictions are compared
     "num_test": 10_000,  # fresh points for scores
-    "reference": {"num_warmup": 300, "num_samples": 2500, "max_tree_depth": 10},
-    "num_cycles": 10,
-    "map_steps": 3000,
+    "reference": {"num_warmup": 400, "num_samples": 4000, "max_tree_depth": 10},
+    "reference_chains": 8,
+    "equal": {"num_warmup": 100, "num_samples": 120, "max_tree_depth": 10},  # about the gradients of a final run
     "step_sizes": {
-        "SGLD": [1e-5, 3e-5, 1e-4, 3e-4, 1e-3],
-        "SGLD, control variates": [1e-5, 3e-5, 1e-4, 3e-4, 1e-3],
-        "preconditioned SGLD": [3e-4, 1e-3, 3e-3, 1e-2, 3e-2],
-        "cyclical SGLD": [3e-5, 1e-4, 3e-4, 1e-3, 3e-3],
-        "SGHMC": [3e-4, 1e-3, 2e-3, 4e-3, 1e-2],
-        "SGNHT": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2],
-        "SGFS, identity": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1.0],
-        "SGFS, proportional": [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1.0],
+        "SGLD": doublings(4e-5),
+        tuned.CONTROL: doublings(4e-5),
+        tuned.AT_MODE: doublings(4e-5),
+        "preconditioned SGLD": doublings(1e-3),
+        "cyclical SGLD": doublings(1.2e-4),
+        "SGHMC": doublings(1e-3),
+        "SGNHT": doublings(2e-4),
+        "SGFS, identity": doublings(5e-4),
+        "SGFS, proportional": doublings(5e-4),
     },
-    "gradients_a_step": {"SGLD, control variates": 2, "SGHMC": 10},
-    "friction": 1.0,  # of SGNHT, where its thermostat begins
+    # Damping of the preconditioner, friction, alpha.
+    "given": {"preconditioned SGLD": [1.0, 10.0], "SGHMC": [0.01, 30.0, 100.0], "SGNHT": [1.0, 10.0, 100.0]},
     "svi_steps": 10_000,  # of ten draws of the guide on one minibatch
 }
-NETWORK = networks.MLP()
-MODEL = partial(flat_model, NETWORK, batch_size=SETTINGS["batch_size"])
-LOG_DENSITY = densities.flat_log_density(NETWORK)
-FAMILIES = {
+MODEL = partial(flat_model, tuned.NETWORK, batch_size=SETTINGS["final"]["batch_size"])
+LOG_DENSITY = densities.flat_log_density(tuned.NETWORK)
+REFERENCE, EQUAL = "NUTS, long", "NUTS"
+GUIDES = {
     "SVI, diagonal": (partial(AutoNormal, init_scale=1e-2), svi.ELBO),
     "SVI, full": (partial(AutoMultivariateNormal, init_scale=1e-2), Trace_ELBO(num_particles=10)),
 }
-SMALL = {"name": "SGFS, identity", "step_sizes": [1e-2]}
+SMALL = {"name": "SGLD", "seed": 0}
 
 
 def units() -> dict[str, dict]:
-    """Return NUTS and the guides, which have no step size, and every sampler with all of its own."""
-    others = {name: [0.0] for name in ("NUTS", *FAMILIES)}
-    return {name: {"name": name, "step_sizes": sizes} for name, sizes in (others | SETTINGS["step_sizes"]).items()}
+    """Return the reference, and every sampler and guide, seed by seed."""
+    names = [*reversed(SETTINGS["step_sizes"]), EQUAL, *GUIDES]
+    seeds = range(SETTINGS["num_seeds"])
+    return {REFERENCE: {"name": REFERENCE, "seed": 0}} | {
+        f"{name}, seed {seed}": {"name": name, "seed": seed} for seed in seeds for name in names
+    }
 
 
 def problem() -> tuple[data.Points, data.Points]:
-    """Return training and fresh points."""
-    source = fisher_source_moons(shared.key(SETTINGS["seed"], "split"))
-    tasks = data.redraw_test(shared.key(SETTINGS["seed"], "test"), source, SETTINGS["num_test"], 0.2)
+    """Return training and fresh points, those of the page."""
+    key_split, key_test = jax.random.split(jax.random.key(SETTINGS["seed"]), 6)[:2]
+    source = fisher_source_moons(key_split)
+    tasks = data.redraw_test(key_test, source, SETTINGS["num_test"], 0.2)
     return data.Points(tasks.x_train[0], tasks.y_train[0]), data.Points(tasks.x_test[0], tasks.y_test[0])
 
 
-def log_prior(weights):
-    """N(0, 1) on every weight."""
-    return densities.log_prior(weights, jnp.ones(3))
+def unit(name: str, seed: int) -> dict:
+    """Return the runs of a sampler or guide: weights, [chain, draw], seconds and per-datum gradients of all chains."""
+    points, test = problem()
+    key = partial(shared.key, SETTINGS["seed"], name, seed)
+    shapes = networks.parameter_shapes(tuned.NETWORK, points.x.shape[-1])
+    if name in (REFERENCE, EQUAL):
+        return full(key, name, seed, shapes, points)
+    if name in GUIDES:
+        return fit(key, name, points)
+    starts = mcmc.normal_starts(shared.key(SETTINGS["seed"], "start", seed), shapes, (SETTINGS["num_chains"],))
+    x, runs = test.x[: SETTINGS["num_points"]], (SETTINGS["tuning"], SETTINGS["final"])
+    settings, sizes = SETTINGS["given"].get(name, [0.0]), SETTINGS["step_sizes"][name]
+    drawn = tuned.tune_and_draw(key, name, settings, sizes, starts, points, x, *runs)
+    spent = SETTINGS["num_chains"] * SETTINGS["final"]["num_steps"] * SETTINGS["final"]["batch_size"]
+    if name in (tuned.CONTROL, tuned.AT_MODE):
+        spent += SETTINGS["num_chains"] * tuned.MODE_STEPS * len(points.y)
+    return drawn | {"gradients": spent}
 
 
-def log_likelihood(weights, point):
-    """Of one labelled point, or of several."""
-    return densities.bernoulli_log_likelihood(NETWORK.apply(weights, point.x), point.y)
-
-
-def unit(name: str, step_sizes: list[float]) -> dict:
-    """Return for each step size weights, [chain, draw], seconds and per-datum gradients of all chains."""
-    points = problem()[0]
-    shapes = networks.parameter_shapes(NETWORK, points.x.shape[-1])
-    starts = mcmc.normal_starts(shared.key(SETTINGS["seed"], "start"), shapes, (SETTINGS["num_chains"],))
-    if name in SETTINGS["step_sizes"]:
-        return minibatch_sampler(name, step_sizes, starts, points)
+def full(key, name, seed, shapes, points):
+    """The book's sampler on all data: long, or for about as many gradients as the others."""
+    chains, sizes = (SETTINGS["num_chains"], SETTINGS["equal"])
+    starts = shared.key(SETTINGS["seed"], "start", seed)
+    if name == REFERENCE:
+        chains, sizes, starts = SETTINGS["reference_chains"], SETTINGS["reference"], key("start")
+    starts = mcmc.normal_starts(starts, shapes, (chains,))
     observed = densities.observe(points.x, points.y, [1.0, 1.0, 1.0])
-    return {f"{step_sizes[0]:g}": nuts(starts, observed) if name == "NUTS" else fits(name, observed)}
+    posterior = mcmc.sample(key("chains"), LOG_DENSITY, starts, data=observed, **sizes)
+    steps = posterior.stats.integration_steps.sum() + sizes["num_warmup"] * posterior.warmup.mean_steps.sum()
+    return {"weights": posterior.draws, "gradients": steps * len(points.y)} | shared.kept_of(posterior)
 
 
-def nuts(starts, observed):
-    """The reference, on all data."""
-    key = shared.key(SETTINGS["seed"], "NUTS")
-    posterior = mcmc.sample(key, LOG_DENSITY, starts, data=observed, **SETTINGS["reference"])
-    steps = posterior.stats.integration_steps.sum()
-    steps += SETTINGS["reference"]["num_warmup"] * posterior.warmup.mean_steps.sum()
-    diagnosis = shared.kept_of(posterior)
-    seconds = posterior.warmup.seconds.sum()
-    return {"weights": posterior.draws, "gradients": steps * observed.y.size, "seconds": seconds, **diagnosis}
+def fit(key, name, points):
+    """A guide, fitted once; its draws stand as four chains."""
+    observed = densities.observe(points.x, points.y, [1.0, 1.0, 1.0])
+    guide, loss = GUIDES[name]
+    found = svi.fit(key("fit"), MODEL, guide, (observed,), num_steps=SETTINGS["svi_steps"], loss=loss)
+    count = SETTINGS["num_chains"], SETTINGS["final"]["num_draws"]
+    drawn = svi.draw(key("draws"), MODEL, guide, found.params, (observed,), count[0] * count[1])
+    weights = jax.tree.map(lambda a: a.reshape(*count, *a.shape[1:]), svi.network_position(drawn))
+    spent = SETTINGS["svi_steps"] * loss.num_particles * SETTINGS["final"]["batch_size"]
+    return {"weights": weights, "gradients": spent}
 
 
-def fits(name, observed):
-    """A guide, fitted as often as there are chains."""
-    guide, loss = FAMILIES[name]
-    parts, seconds = [], []
-    for start in range(SETTINGS["num_chains"]):
-        key_fit, key_draw = jax.random.split(shared.key(SETTINGS["seed"], name, start))
-        began = time.process_time()
-        fit = svi.fit(key_fit, MODEL, guide, (observed,), num_steps=SETTINGS["svi_steps"], loss=loss)
-        seconds.append(time.process_time() - began)
-        drawn = svi.draw(key_draw, MODEL, guide, fit.params, (observed,), SETTINGS["num_draws"])
-        parts.append(svi.network_position(drawn))
-    spent = SETTINGS["num_chains"] * SETTINGS["svi_steps"] * loss.num_particles * SETTINGS["batch_size"]
-    # Their median, because the first one compiles.
-    seconds = SETTINGS["num_chains"] * np.median(seconds)
-    return {"weights": jax.tree.map(lambda *a: jnp.stack(a), *parts), "gradients": spent, "seconds": seconds}
-
-
-def minibatch_sampler(name, step_sizes, starts, points):
-    """One sampler; a step size at which chains leave the numbers is not among the runs."""
-    centre = None
-    if "control" in name:  # its chains start at the mode of one of them
-        centre = jax.jit(maximum)(take(starts, 0), points)
-        starts = jax.tree.map(lambda a, c: jnp.broadcast_to(c, a.shape), starts, centre)
-    algorithm, sizes, found = kernel(name, points, centre), lengths(name), {}
-    for step_size in [step_sizes[0], *step_sizes]:  # the first time compiles, and is repeated
-        cycle = SETTINGS["steps"] // sizes["num_cycles"]
-        schedule = cyclical(step_size, cycle) if name == "cyclical SGLD" else step_size
-        key, began = shared.key(SETTINGS["seed"], name, f"{step_size:g}"), time.process_time()
-        options = {"batch_size": SETTINGS["batch_size"], "step_size": schedule, **sizes}
-        try:
-            weights = sgmcmc.sample(key, algorithm, starts, points, **options)
-        except FloatingPointError:
-            continue
-        spent = SETTINGS["num_chains"] * SETTINGS["steps"] * SETTINGS["batch_size"]
-        seconds = time.process_time() - began
-        found[f"{step_size:g}"] = {"weights": weights, "gradients": spent, "seconds": seconds}
+def score(drawn: dict, name: str, seed: int) -> dict:
+    """Return what a row is made of: tuning by setting and step size, and the final run."""
+    points, test = problem()
+    found = {"name": name, "seed": seed, "gradients": int(drawn["gradients"])}
+    if "tuning" in drawn:
+        found["tuning"] = {
+            given: {at: short(run) for at, run in runs.items()} for given, runs in drawn["tuning"].items()
+        }
+        found["seconds"] = float(drawn["seconds"])
+        found["chosen"] = [int(place) for place in drawn["chosen"]]
+    if "weights" not in drawn:
+        return found
+    p = tuned.probabilities(drawn["weights"], test.x[: SETTINGS["num_points"]])
+    every = max(1, p.shape[1] // 125)
+    of_test = tuned.probabilities(jax.tree.map(lambda a: a[:, ::every], drawn["weights"]), test.x)
+    found |= tuned.scored(of_test, test.y) | {"p_of_chains": rounded(p.mean(axis=1, dtype=np.float64))}
+    found["spread"] = tuned.spread(p)
+    if name not in GUIDES:
+        found |= tuned.gate(p[..., ::10], tuned.log_densities(drawn["weights"], points))
+    if "stats" in drawn:
+        found["check"] = shared.diagnosed(shared.run_of(drawn), p[..., ::10])
     return found
 
 
-def maximum(start, points):
-    """Climb to the posterior mode that belongs to a start."""
-    optimizer = optax.adam(optax.cosine_decay_schedule(3e-2, SETTINGS["map_steps"]))
-
-    def loss(weights):
-        return -log_prior(weights) - log_likelihood(weights, points).sum()
-
-    return shared.train(loss, start, optimizer, SETTINGS["map_steps"])[0]
+def rounded(values):
+    """For JSON."""
+    return np.asarray(values, np.float64).round(6).tolist()
 
 
-def kernel(name, points, centre):
-    """Return a sampler of the comparison."""
-    size = points.y.shape[0]
-    slope = gradients.grad_estimator(log_prior, log_likelihood, size)
-    return {
-        "SGLD": lambda: blackjax.sgld(slope),
-        "SGLD, control variates": lambda: blackjax.sgld(gradients.control_variates(slope, centre, points)),
-        "preconditioned SGLD": lambda: psgld.psgld(slope),
-        "cyclical SGLD": lambda: blackjax.sgld(slope),
-        "SGHMC": lambda: blackjax.sghmc(slope),
-        "SGNHT": lambda: blackjax.sgnht(slope, alpha=SETTINGS["friction"]),
-        "SGFS, identity": lambda: sgfs.sgfs(log_prior, log_likelihood, size),
-        "SGFS, proportional": lambda: sgfs.sgfs(log_prior, log_likelihood, size, preconditioner=sgfs.PROPORTIONAL),
-    }[name]()
-
-
-def lengths(name):
-    """Warm-up, draws and thinning of a sampler, so that all spend the same number of gradients."""
-    steps = SETTINGS["steps"] // SETTINGS["gradients_a_step"].get(name, 1)
-    cycles = SETTINGS["num_cycles"] if name == "cyclical SGLD" else 1
-    draws = SETTINGS["num_draws"] // cycles
-    share = 0.5 if cycles > 1 else SETTINGS["warmup_share"]
-    thin = int(steps / cycles * (1 - share)) // draws
-    return {"num_warmup": steps // cycles - thin * draws, "num_samples": draws, "thin": thin, "num_cycles": cycles}
-
-
-def score(drawn: dict, name: str, step_sizes: list[float]) -> dict:
-    """Return what a row is made of, for each step size whose chains stayed finite, and the other step sizes."""
-    test, sizes = problem()[1], {size: f"{size:g}" for size in step_sizes}
-    runs = [{"name": name, "step_size": size} | of_run(drawn[at], test) for size, at in sizes.items() if at in drawn]
-    return {"runs": runs, "not_finite": [size for size, at in sizes.items() if at not in drawn]}
-
-
-def of_run(run, test):
-    """Score one run at fresh points."""
-    p = probabilities(run["weights"], test.x[: SETTINGS["num_points"]])
-    p_test = probabilities(hundred(run["weights"]), test.x)
-    kept = {
-        "gradients": int(run["gradients"]),
-        "seconds": float(run["seconds"]),
-        **metrics.scores(p_test.mean(axis=(0, 1)), test.y),
-        "NLL_error": diagnostics.nll_error(p_test, test.y),
-        **compared_later(p),
-        "quantiles": quantiles(p),
-        "check": {},
-    }
-    if "stats" in run:
-        kept["quantiles_of_halves"] = [quantiles(half) for half in np.array_split(p, 2)]
-        posterior = shared.run_of(run)
-        kept["check"] = shared.diagnosed(posterior, p[..., ::20])
-    return kept
-
-
-_probabilities = jax.jit(partial(predict.probabilities, NETWORK.apply))
-
-
-def probabilities(weights, x):
-    """Of every draw, [chain, draw, point]; one chain in memory at a time."""
-    chains = jax.tree.leaves(weights)[0].shape[0]
-    return np.concatenate([np.asarray(_probabilities(take(weights, np.s_[c : c + 1]), x)) for c in range(chains)])
-
-
-def hundred(weights):
-    """A hundred draws of each chain, for scores at many points."""
-    return jax.tree.map(lambda a: a[:, :: max(1, a.shape[1] // 100)], weights)
-
-
-def quantiles(p):
-    """A hundred quantiles of all draws, [quantile, point], at every tenth point."""
-    tenth = p[..., ::10].reshape(-1, p[..., ::10].shape[-1])
-    return np.quantile(tenth.astype(np.float64), (np.arange(100) + 0.5) / 100, axis=0).round(6).tolist()
-
-
-def compared_later(p):
-    """What `against` and the reader need of predictions [chain, draw, point]; all but means at every tenth point."""
-    tenth = p[..., ::10]
-    found = diagnostics.summarize(tenth)
-    bound = diagnostics.rhat_bound(found.ess_alone, found.rhat.size, p.shape[1])
-    return {
-        "p_of_chains": p.mean(axis=1, dtype=np.float64).round(6).tolist(),
-        "p": tenth.mean(axis=(0, 1)).tolist(),
-        "p_error": diagnostics.standard_error(tenth).tolist(),
-        "ess": float(np.quantile(np.minimum(found.ess_bulk, found.ess_tail), 0.05)),
-        "rhat": float(np.quantile(found.rhat, 0.99)),
-        "mixed": bool((found.rhat <= bound).all() and found.ess_alone.min() >= diagnostics.LEAST_ESS),
-    }
-
-
-def against(run: dict, reference: dict) -> dict:
-    """Return the distance of a run's mean predictions from the reference's; of the reference, that of its halves.
-
-    |tv - its expectation| is at most the mean of |error| over points, which is its error here.
-    """
-    of_chains, truth = np.array(run["p_of_chains"]), np.array(reference["p_of_chains"]).mean(axis=0)
-    one, other = of_chains.mean(axis=0), truth
-    if run is reference:
-        one, other = (half.mean(axis=0) for half in np.array_split(of_chains, 2))
-    return {
-        "tv": float(np.abs(one - other).mean()),
-        "tv_error": float(np.hypot(run["p_error"], reference["p_error"]).mean()),
-        "tv_chains": np.abs(of_chains - truth).mean(axis=1).tolist(),
-    }
+def short(run):
+    """What is kept of a run of tuning."""
+    return {"p_of_chains": rounded(run["p_of_chains"]), "ess_of_predictions": tuned.effective(run["p"])}
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:
-    """Return a row for each sampler and step size, its distances from NUTS, those of NUTS between its halves."""
-    reference = scored["NUTS"]["runs"][0]
+    """Return a row for the reference and for every sampler and guide, its lists by seed."""
+    reference, others = scored[REFERENCE], [found for found in scored.values() if found["name"] != REFERENCE]
+    truth = np.array(reference["p_of_chains"])
+    halves = tuned.distance(truth[:4], truth[4:])
+    kept = {entry: value for entry, value in reference.items() if entry != "p_of_chains"}
+    names = dict.fromkeys(found["name"] for found in others)
+    by_name = {name: [found for found in others if found["name"] == name] for name in names}
+    first = {**kept, "tv": halves[0], "tv_chance": halves[1]}
+    return [first, *(row(name, seeds, truth) for name, seeds in by_name.items())]
 
-    def row(run, not_finite):
-        pair = run["quantiles_of_halves"] if run is reference else (run["quantiles"], reference["quantiles"])
-        later = ("p_of_chains", "p", "p_error", "quantiles", "quantiles_of_halves")
+
+def row(name, seeds, truth):
+    """A sampler: its curves, its chosen steps, its final runs, and what the limits say of it."""
+    found = {"name": name, "gradients": [one["gradients"] for one in seeds]}
+    if "tuning" in seeds[0]:
+        given = SETTINGS["given"].get(name, [0.0])
+        sizes = SETTINGS["step_sizes"][name]
+        found["curves"] = {f"{value:g}": curve(f"{value:g}", sizes, seeds, truth) for value in given}
+        chosen, found["seconds"] = [one["chosen"] for one in seeds], [one["seconds"] for one in seeds]
+        found["given"] = [given[i] if i >= 0 else -1.0 for i, _ in chosen]
+        found["step_size"] = [sizes[i] if i >= 0 else -1.0 for _, i in chosen]
+    runs = [one for one in seeds if "p_of_chains" in one]
+    found["seeds_with_a_run"] = [one["seed"] for one in runs]
+    if len(runs) < 2:
+        return found | {"near": False, "samples": False}
+    of_chains = [np.array(one["p_of_chains"]) for one in runs]
+    tv, chance = zip(*(tuned.distance(chains, truth) for chains in of_chains), strict=True)
+    together = tuned.distance(np.concatenate(of_chains), truth)
+    names = ("nll", "nll_error", "accuracy", "calibration", "spread")
+    names += ("rhat", "rhat_bound", "ess", "ess_of_predictions", "mixed") if "ess" in runs[0] else ()
+    found |= {"tv": tv, "tv_chance": chance, "tv_together": together[0], "tv_together_chance": together[1]}
+    found |= {entry: [one[entry] for one in runs] for entry in names}
+    mean, half = metrics.interval(tv)
+    found["near"] = bool(len(runs) == len(seeds) and mean + half <= tuned.LIMIT)
+    found["samples"] = found["near"] and all(found.get("mixed", [False]))
+    return found
+
+
+def curve(given, sizes, seeds, truth):
+    """Distances by step size, of every seed and of all chains together; None where a run left the numbers."""
+
+    def at(size):
+        runs = [one["tuning"][given].get(f"{size:g}") for one in seeds]
+        finite = [np.array(run["p_of_chains"]) for run in runs if run]
+        if not finite:
+            return {"step_size": size, "finite": 0}
+        tv, chance = zip(*(tuned.distance(chains, truth) for chains in finite), strict=True)
+        together = tuned.distance(np.concatenate(finite), truth)
         return {
-            **{entry: value for entry, value in run.items() if entry not in later},
-            **against(run, reference),
-            "wasserstein": float(np.abs(np.subtract(*pair)).mean()),
-            "not_finite": not_finite,
+            "step_size": size,
+            "finite": len(finite),
+            "tv": tv,
+            "tv_chance": chance,
+            "tv_together": together[0],
+            "tv_together_chance": together[1],
+            "ess_of_predictions": [run["ess_of_predictions"] for run in runs if run],
         }
 
-    return [row(run, found["not_finite"]) for found in scored.values() for run in found["runs"]]
+    return [at(size) for size in sizes]

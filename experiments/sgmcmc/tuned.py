@@ -1,0 +1,266 @@
+"""Minibatch samplers whose step size is chosen without the posterior: kernels, the rule, distances and the gate.
+
+The rule sees a sampler's own runs alone. Of a grid of step sizes, each half the next, it takes the largest at which
+the mean predictions of four chains lie within ``MARGIN`` of those at half that step. Monte Carlo error counts against
+a step: an allowance for it would let chains pass that hardly move, or that stray far. Of several frictions, or what
+else a sampler has to be given, it takes the one with the most effective draws at the step chosen for it.
+"""
+
+from helpers import data, densities, diagnostics, metrics, networks, predict, sgfs, sgmcmc
+from helpers.common import take
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import blackjax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from blackjax.base import SamplingAlgorithm
+from blackjax.sgmcmc import gradients
+from jaxtyping import Array, Float
+
+from experiments import shared
+from experiments.sgmcmc import psgld
+from experiments.sgmcmc.source import cyclical
+
+LIMIT = 0.005  # total variation to the posterior, up to which a sampler is near it
+MARGIN = LIMIT / 2  # between a step and half of it: an error in proportion to the step is twice that
+CYCLES = 10  # of cyclical SGLD
+MODE_STEPS = 1000  # of Adam on all data, to the mode that belongs to a start
+NETWORK = networks.MLP()
+CONTROL, AT_MODE = "SGLD, control variates", "SGLD, control variates, from the mode"
+GRADIENTS_A_STEP = {CONTROL: 2, AT_MODE: 2, "SGHMC": 10}
+
+
+class CentredState(NamedTuple):
+    """A position, the place where its gradients are measured from, and the gradient of all data there."""
+
+    position: Any
+    centre: Any
+    slope: Any
+
+
+def log_prior(weights):
+    """N(0, 1) on every weight."""
+    return densities.log_prior(weights, jnp.ones(3))
+
+
+def log_likelihood(weights, point):
+    """Of one labelled point, or of several."""
+    return densities.bernoulli_log_likelihood(NETWORK.apply(weights, point.x), point.y)
+
+
+def kernel(name: str, given: float, points: data.Points) -> SamplingAlgorithm:
+    """Return a sampler of the comparison; ``given`` is its damping, friction or alpha, and 0 where it has none."""
+    size = points.y.shape[0]
+    slope = gradients.grad_estimator(log_prior, log_likelihood, size)
+    return {
+        "SGLD": lambda: blackjax.sgld(slope),
+        CONTROL: lambda: centred_sgld(slope, points),
+        AT_MODE: lambda: centred_sgld(slope, points),
+        "preconditioned SGLD": lambda: psgld.psgld(slope, damping=given),
+        "cyclical SGLD": lambda: blackjax.sgld(slope),
+        "SGHMC": lambda: blackjax.sghmc(slope, alpha=given),
+        "SGNHT": lambda: blackjax.sgnht(slope, alpha=given),
+        "SGFS, identity": lambda: sgfs.sgfs(log_prior, log_likelihood, size),
+        "SGFS, proportional": lambda: sgfs.sgfs(log_prior, log_likelihood, size, preconditioner=sgfs.PROPORTIONAL),
+    }[name]()
+
+
+def centred_sgld(slope: Callable, points: data.Points) -> SamplingAlgorithm:
+    """Return SGLD with control variates (Baker et al. 2019), each chain with a centre of its own, ``(start, centre)``.
+
+    BlackJAX's ``gradients.control_variates`` has one centre for all chains, and a network has many copies of a mode.
+    """
+
+    def init(pair, rng_key=None):
+        del rng_key
+        return CentredState(*pair, jax.jit(slope)(pair[1], points))
+
+    def step(rng_key, state, minibatch, step_size):
+        def estimate(position, batch):
+            here, there = slope(position, batch), slope(state.centre, batch)
+            return jax.tree.map(lambda whole, g, c: whole + g - c, state.slope, here, there)
+
+        return state._replace(position=blackjax.sgld(estimate).step(rng_key, state.position, minibatch, step_size))
+
+    return SamplingAlgorithm(init, step)
+
+
+@partial(jax.jit, static_argnums=2)
+def modes(starts: Any, points: data.Points, num_steps: int = MODE_STEPS) -> Any:
+    """Climb from each start to the posterior mode that belongs to it."""
+    optimizer = optax.adam(optax.cosine_decay_schedule(3e-2, num_steps))
+
+    def climb(start):
+        def loss(weights):
+            return -log_prior(weights) - log_likelihood(weights, points).sum()
+
+        return shared.train(loss, start, optimizer, num_steps)[0]
+
+    return jax.lax.map(climb, starts)
+
+
+def initial(name: str, starts: Any, points: data.Points) -> Any:
+    """Return where the chains of a sampler start: all at the same places, but for the one that starts at its modes."""
+    if name not in (CONTROL, AT_MODE):
+        return starts
+    centres = modes(starts, points)
+    return (centres if name == AT_MODE else starts), centres
+
+
+def lengths(name: str, num_steps: int, num_draws: int) -> dict[str, int]:
+    """Return warm-up, draws and thinning, so that all samplers spend ``num_steps`` minibatch gradients a chain.
+
+    A fifth is warm-up, and the first half of each cycle.
+    """
+    steps = num_steps // GRADIENTS_A_STEP.get(name, 1)
+    cycles, share = (CYCLES, 0.5) if name == "cyclical SGLD" else (1, 0.2)
+    draws = num_draws // cycles
+    thin = int(steps / cycles * (1 - share)) // draws
+    return {"num_warmup": steps // cycles - thin * draws, "num_samples": draws, "thin": thin, "num_cycles": cycles}
+
+
+def draw(key: Any, name: str, algorithm: Any, starts: Any, points: Any, step_size: float, **sizes: int) -> Any:
+    """Return weights [chain, draw]; None if a chain left the numbers."""
+    size = lengths(name, sizes["num_steps"], sizes["num_draws"])
+    length = size["num_warmup"] + size["num_samples"] * size["thin"]
+    schedule = cyclical(step_size, length) if name == "cyclical SGLD" else step_size
+    options = {"batch_size": sizes["batch_size"], "step_size": schedule, **size}
+    try:
+        return sgmcmc.sample(key, algorithm, starts, points, **options)
+    except FloatingPointError:
+        return None
+
+
+def tune_and_draw(
+    key: Callable,
+    name: str,
+    settings: list[float],
+    step_sizes: list[float],
+    starts: Any,
+    points: data.Points,
+    x: Float[Array, "point feature"],
+    tuning: dict[str, int],
+    final: dict[str, int],
+    margin: float = MARGIN,
+) -> dict:
+    """Run a sampler on its grid, choose, and run it afresh and for longer as chosen.
+
+    Args:
+        key: ``key(*names)``, of a run by its names.
+        settings: dampings, frictions or alphas; [0.0] where there is none.
+        step_sizes: each half the next one.
+        x: where predictions are compared.
+        tuning, final: ``num_steps`` a chain, ``num_draws`` and ``batch_size`` of the two kinds of runs.
+        margin: total variation up to which a step and half of it agree.
+
+    Returns of each setting and step size that stayed finite predictions, by chain [chain, point], and of draws at
+    ten points; the processor's seconds of a run, their median, since the first one compiles; the place in both lists
+    of what was chosen, or -1; and weights, if something was.
+    """
+    begun = initial(name, starts, points)
+    found, picked, seconds = {}, [], []
+    for i, given in enumerate(settings):
+        algorithm, runs = kernel(name, given, points), {}
+        for step_size in step_sizes:
+            at, began = f"{step_size:g}", time.process_time()
+            weights = draw(key("tuning", f"{given:g}", at), name, algorithm, begun, points, step_size, **tuning)
+            seconds.append(time.process_time() - began)
+            if weights is not None:
+                p = probabilities(weights, x)
+                runs[at] = {"p_of_chains": p.mean(axis=1), "p": p[..., :: p.shape[-1] // 10]}
+        found[f"{given:g}"] = runs
+        of_steps = [runs[at]["p_of_chains"] if (at := f"{size:g}") in runs else None for size in step_sizes]
+        place = chosen(of_steps, margin)
+        if place >= 0:
+            picked.append((effective(runs[f"{step_sizes[place]:g}"]["p"]), i, place))
+    kept = {"tuning": found, "seconds": np.median(seconds), "chosen": np.array([-1, -1])}
+    if not picked:
+        return kept
+    _, i, place = max(picked)
+    given, step_size = settings[i], step_sizes[place]
+    weights = draw(key("final"), name, kernel(name, given, points), begun, points, step_size, **final)
+    return kept | {"chosen": np.array([i, place])} | ({} if weights is None else {"weights": weights})
+
+
+def chosen(of_steps: list[Float[np.ndarray, "chain point"] | None], margin: float = MARGIN) -> int:
+    """Return the place of the largest step that agrees with half of it, the one before; -1 if there is none."""
+    means = [None if chains is None else chains.mean(axis=0) for chains in of_steps]
+    pairs = [(i, means[i - 1], means[i]) for i in range(1, len(means))]
+    whole = [pair for pair in pairs if pair[1] is not None and pair[2] is not None]
+    return max((i for i, half, full in whole if np.abs(half - full).mean() <= margin), default=-1)
+
+
+_probabilities = jax.jit(partial(predict.probabilities, NETWORK.apply))
+
+
+def probabilities(weights: Any, x: Float[Array, "point feature"]) -> Float[np.ndarray, "chain draw point"]:
+    """Return p of every draw; one chain in memory at a time."""
+    chains = jax.tree.leaves(weights)[0].shape[0]
+    return np.concatenate([np.asarray(_probabilities(take(weights, np.s_[c : c + 1]), x)) for c in range(chains)])
+
+
+def effective(p: Float[np.ndarray, "chain draw point"]) -> float:
+    """Return effective draws of predictions, the least over points, all chains together."""
+    found = diagnostics.summarize(p)
+    return float(np.minimum(found.ess_bulk, found.ess_tail).min())
+
+
+def gate(p: Float[np.ndarray, "chain draw point"], log_density: Float[np.ndarray, "chain draw"]) -> dict:
+    """Diagnose a run as the book does, by predictions and log density: what is nearest to its bound, and whether mixed.
+
+    ``ess`` is the least of chains taken one at a time, which has to be 400; ``ess_of_predictions`` that of all chains
+    together, the least over points.
+    """
+    found = diagnostics.summarize({"predictions": p, "log density": log_density})
+    nearest = np.argmax(found.rhat - found.rhat_bound)
+    return {
+        "rhat": float(found.rhat[nearest]),
+        "rhat_bound": float(found.rhat_bound[nearest]),
+        "ess": float(found.ess_alone.min()),
+        "ess_of_predictions": effective(p),
+        "mixed": bool((found.rhat <= found.rhat_bound).all() and found.ess_alone.min() >= diagnostics.LEAST_ESS),
+    }
+
+
+def log_densities(weights: Any, points: data.Points) -> Float[np.ndarray, "chain draw"]:
+    """Return the log posterior, up to a constant, of every draw."""
+    return np.asarray(_log_densities(weights, points))
+
+
+@jax.jit
+def _log_densities(weights, points):
+    def one(position):
+        return log_prior(position) + log_likelihood(position, points).sum()
+
+    return jax.lax.map(lambda chain: jax.lax.map(one, chain), weights)
+
+
+def scored(p: Float[np.ndarray, "chain draw point"], y: Array) -> dict:
+    """Return NLL and calibration of the mean prediction at fresh points, and the Monte Carlo error of the NLL."""
+    found = metrics.scores(p.mean(axis=(0, 1)), y)
+    kept = {"nll": found["NLL"], "accuracy": found["accuracy %"], "calibration": found["calibration error"]}
+    return kept | {"nll_error": diagnostics.nll_error(p, y)}
+
+
+def spread(p: Float[np.ndarray, "chain draw point"]) -> float:
+    """Return the standard deviation of p over all draws, mean over points: what the weights leave open."""
+    return float(p.reshape(-1, p.shape[-1]).std(axis=0, dtype=np.float64).mean())
+
+
+def distance(
+    of_chains: Float[np.ndarray, "chain point"], truth: Float[np.ndarray, "chain point"]
+) -> tuple[float, float]:
+    """Return the total variation between mean predictions of two sets of chains, and what chance alone would make it.
+
+    Chains of one set are independent, so what they differ by says how far their mean is off by chance, whether or not
+    a chain has mixed; the mean of the absolute value of a normal is 0.8 standard deviations.
+    """
+    gap = of_chains.mean(axis=0) - truth.mean(axis=0)
+    variance = sum(chains.var(axis=0, ddof=1) / len(chains) for chains in (of_chains, truth))
+    return float(np.abs(gap).mean()), float(np.sqrt(2 / np.pi * variance).mean())
