@@ -1,59 +1,73 @@
-"""What a thousand to a million data cost a minibatch sampler and NUTS, and what equal numbers of gradients buy.
+"""What a thousand to a million data cost a minibatch sampler and the full sampler, and what is near the posterior.
 
 Times are of one step in a compiled loop: two lengths are timed and subtracted. The whole gradient goes through
-the data in chunks, so that its memory does not grow. Errors are distances from a long NUTS run.
+the data in chunks, so that its memory does not grow.
+
+At a thousand and ten thousand data a long run of the book's sampler is the reference; samplers are tuned by the rule
+of ``tuned``, which does not see it. What data leave open shrinks with the root of their number, and with it the
+margin of the rule and the limit of what is near. Beyond, a reference could only be Laplace's approximation of one
+copy, mended by importance weights: its Pareto k-hat says whether it may be one, up to 0.7. It is also found at ten
+thousand data, where the sampler tells whether k-hat is right. Samplers are not run where nothing can be said of them.
 """
 
-from helpers import data, diagnostics, hierarchical, mcmc, metrics, networks, sgfs, sgmcmc
+from helpers import data, diagnostics, hierarchical, mcmc, metrics, networks
 from helpers.common import take
 
 import time
+from functools import partial
 
-import blackjax
 import jax
 import jax.numpy as jnp
-from blackjax.sgmcmc import gradients
+import numpy as np
+import optax
+from jax.flatten_util import ravel_pytree
 
 from experiments import shared
-from experiments.sgmcmc.step_sizes import against, compared_later, hundred, log_likelihood, log_prior, probabilities
+from experiments.sgmcmc import tuned
+from experiments.sgmcmc.step_sizes import doublings
+from experiments.sgmcmc.tuned import log_likelihood, log_prior
 
 SETTINGS = {
     "seed": 7002,
+    "num_seeds": 5,
     "sizes": [1000, 10_000, 100_000, 1_000_000],
     "chunk": 1000,
     "timed_steps": 4000,
     "rounds": 5,
     "batch_size": 50,
     "num_chains": 4,
-    "steps": 80_000,  # of a minibatch sampler, each of four chains: 4 million per-datum gradients
-    "num_draws": 200,
+    "tuning": {"num_steps": 120_000, "num_draws": 250, "batch_size": 50},  # minibatch gradients, each chain
+    "final": {"num_steps": 400_000, "num_draws": 500, "batch_size": 50},
+    "limit_at_500": tuned.LIMIT,
+    "margin_at_500": tuned.MARGIN,
     "num_points": 500,
     "num_test": 20_000,
-    "long": {  # NUTS, of each size that it samples
-        "1000": {"num_warmup": 300, "num_samples": 1000, "max_tree_depth": 12},
-        "10000": {"num_warmup": 200, "num_samples": 400, "max_tree_depth": 11},
+    "reference": {
+        "1000": {"num_warmup": 300, "num_samples": 1500, "max_tree_depth": 10},
+        "10000": {"num_warmup": 400, "num_samples": 700, "max_tree_depth": 10},
     },
-    "short_depth": {"1000": 6, "10000": 5},  # of NUTS at the price of the others, which longer trees would exceed
-    "times_size": {"SGLD": [0.005, 0.02, 0.08], "SGFS": [0.05, 0.2, 0.8]},  # step size times number of data
+    "times_size": {  # step size times number of data
+        "SGLD": doublings(0.005, 7),
+        tuned.AT_MODE: doublings(0.02),
+        "SGFS, identity": doublings(0.5, 5),
+    },
+    "laplace": {"10000": 3, "100000": 3, "1000000": 2},  # starts
+    "adam_steps": 3000,
+    "newton_steps": 60,
+    "laplace_draws": 2000,
 }
-NETWORK = networks.MLP()
-LONG, SHORT, TIMES = "NUTS, long, its halves", "NUTS", "times"
-SMALL = {"size": 1000, "arm": "SGFS", "times_size": [0.8]}
+REFERENCE, TIMES, LAPLACE = "NUTS, long", "times", "Laplace"
+SMALL = {"size": 1000, "arm": "SGLD", "seed": 0}
 
 
 def units() -> dict[str, dict]:
-    """Return for each size the times, NUTS where it is sampled, and each minibatch sampler."""
-
-    def of_size(size):
-        sampled = str(size) in SETTINGS["long"]
-        arms = {arm: [] for arm in ([TIMES, LONG, SHORT] if sampled else [TIMES])}
-        return arms | {name: sizes if sampled else sizes[1:2] for name, sizes in SETTINGS["times_size"].items()}
-
-    return {
-        f"{size}, {arm}": {"size": size, "arm": arm, "times_size": list(times_size)}
-        for size in SETTINGS["sizes"]
-        for arm, times_size in of_size(size).items()
-    }
+    """Return the long runs, by seed the minibatch samplers, Laplace's approximations, and the times."""
+    found = [(int(size), REFERENCE, 0) for size in reversed(SETTINGS["reference"])]
+    seeds, sampled = range(SETTINGS["num_seeds"]), [int(size) for size in SETTINGS["reference"]]
+    found += [(size, arm, seed) for seed in seeds for size in sampled for arm in reversed(SETTINGS["times_size"])]
+    found += [(int(size), LAPLACE, start) for size, count in SETTINGS["laplace"].items() for start in range(count)]
+    found += [(size, TIMES, 0) for size in SETTINGS["sizes"]]
+    return {f"{size}, {arm}, {seed}": {"size": size, "arm": arm, "seed": seed} for size, arm, seed in found}
 
 
 def problem(size: int) -> data.Tasks:
@@ -61,33 +75,30 @@ def problem(size: int) -> data.Tasks:
     return data.rotated_moons(shared.key(SETTINGS["seed"], "data", size), 1, size, SETTINGS["num_test"], 0.2)
 
 
-def unit(size: int, arm: str, times_size: list[float]) -> dict:
-    """Return times, or for each run weights, [chain, draw], and per-datum gradients of one chain."""
+def unit(size: int, arm: str, seed: int) -> dict:
+    """Return times, Laplace's approximation, or weights [chain, draw] and per-datum gradients of all chains."""
     tasks = problem(size)
     points = data.Points(tasks.x_train[0], tasks.y_train[0])
-    shapes = networks.parameter_shapes(NETWORK, points.x.shape[-1])
-    starts = mcmc.normal_starts(shared.key(SETTINGS["seed"], "start", size), shapes, (SETTINGS["num_chains"],))
+    shapes = networks.parameter_shapes(tuned.NETWORK, points.x.shape[-1])
+    key = partial(shared.key, SETTINGS["seed"], size, arm, seed)
+    starts = shared.key(SETTINGS["seed"], "start", size, seed if arm != REFERENCE else arm)
+    starts = mcmc.normal_starts(starts, shapes, (SETTINGS["num_chains"],))
     if arm == TIMES:
         return {"microseconds": microseconds(take(starts, 0), points)}
-    if arm in (LONG, SHORT):
-        return {arm: nuts(arm, starts, points)}
-    key = shared.key(SETTINGS["seed"], size, arm)
-    sizes = {"num_warmup": SETTINGS["steps"] // 3, "num_samples": SETTINGS["num_draws"]}
-    sizes |= {"thin": SETTINGS["steps"] * 2 // 3 // SETTINGS["num_draws"], "batch_size": SETTINGS["batch_size"]}
-    algorithm, spent = kernel(arm, size), SETTINGS["steps"] * SETTINGS["batch_size"]
-
-    def run(times):
-        weights = sgmcmc.sample(key, algorithm, starts, points, step_size=times / size, **sizes)
-        return {"weights": weights, "gradients": spent, "step_size": times / size}
-
-    return {f"{times:g}": run(times) for times in times_size}
+    if arm == LAPLACE:
+        return laplace(key("draws"), take(starts, 0), points)
+    if arm == REFERENCE:
+        return full(key("chains"), starts, points)
+    step_sizes = [times / size for times in SETTINGS["times_size"][arm]]
+    x, margin = tasks.x_test[0][: SETTINGS["num_points"]], shrunk(SETTINGS["margin_at_500"], size)
+    runs = SETTINGS["tuning"], SETTINGS["final"]
+    drawn = tuned.tune_and_draw(key, arm, [0.0], step_sizes, starts, points, x, *runs, margin=margin)
+    return drawn | {"gradients": SETTINGS["num_chains"] * runs[1]["num_steps"] * SETTINGS["batch_size"]}
 
 
-def kernel(name, size):
-    """Return a minibatch sampler."""
-    if name == "SGFS":
-        return sgfs.sgfs(log_prior, log_likelihood, size)
-    return blackjax.sgld(gradients.grad_estimator(log_prior, log_likelihood, size))
+def shrunk(at_500, size):
+    """A limit in total variation, as what data leave open."""
+    return at_500 * (500 / size) ** 0.5
 
 
 def in_chunks(points):
@@ -104,29 +115,84 @@ def log_density(weights, chunks):
 _of_chunks = hierarchical.sum_over_tasks(lambda weights, part: log_likelihood(weights, part).sum())
 
 
-def nuts(arm, starts, points):
-    """NUTS, long, or for as many gradients as the others have: then trees are cut and warm-up is short."""
+def full(key, starts, points):
+    """The book's sampler on all data."""
     size = len(points.y)
-    sizes = SETTINGS["long"][str(size)]
-    if arm == SHORT:
-        depth = SETTINGS["short_depth"][str(size)]
-        affordable = SETTINGS["steps"] * SETTINGS["batch_size"] // size // (2**depth - 1)  # trajectories
-        warmup = max(20, affordable // 2)  # the least that can be, as are the draws
-        sizes = {"num_warmup": warmup, "num_samples": max(affordable - warmup, 8), "max_tree_depth": depth}
-    key = shared.key(SETTINGS["seed"], size, arm)
+    sizes = SETTINGS["reference"][str(size)]
     posterior = mcmc.sample(key, log_density, starts, data=in_chunks(points), **sizes)
     steps = posterior.stats.integration_steps.sum() + sizes["num_warmup"] * posterior.warmup.mean_steps.sum()
-    spent = int(steps / SETTINGS["num_chains"] * size)
-    diagnosis = shared.kept_of(posterior)
-    return {"weights": posterior.draws, "gradients": spent, "step_size": 0.0, **diagnosis}
+    return {"weights": posterior.draws, "gradients": steps * size} | shared.kept_of(posterior)
+
+
+def laplace(key, start, points):
+    """Climb to a mode by Adam and then Newton's steps; draw from the normal there, with logarithms of weights.
+
+    No draws if after those steps the curvature is not positive in every direction: then it is no mode.
+    """
+    chunks = in_chunks(points)
+    start, unravel = ravel_pytree(start)
+
+    def of_data(vector, part):
+        return log_likelihood(unravel(vector), part).sum()
+
+    @jax.jit
+    def climbed(vector):
+        optimizer = optax.adam(optax.cosine_decay_schedule(3e-2, SETTINGS["adam_steps"]))
+        loss = partial(lambda chunks, v: -log_density(unravel(v), chunks), chunks)
+        return shared.train(loss, vector, optimizer, SETTINGS["adam_steps"])[0]
+
+    @jax.jit
+    def slopes(vector):
+        def add(total, part):
+            found = jax.grad(of_data)(vector, part), jax.hessian(of_data)(vector, part)
+            return jax.tree.map(jnp.add, total, found), None
+
+        slope, hessian = jax.lax.scan(add, (-vector, -jnp.eye(vector.size)), chunks)[0]
+        return slope, -hessian
+
+    density = jax.jit(lambda vector: log_density(unravel(vector), chunks))
+    vector, step = climbed(start), np.inf
+    for _ in range(SETTINGS["newton_steps"]):
+        slope, precision = (np.asarray(part, np.float64) for part in slopes(vector))
+        values, axes = np.linalg.eigh(precision)
+        # Where the density curves upwards, or hardly, along the slope all the same.
+        move = axes @ ((axes.T @ slope) / np.maximum(np.abs(values), 0.3))
+        step, length, here = float(np.sqrt(slope @ move)), 1.0, float(density(vector))
+        while length > 1e-3 and float(density(vector + jnp.float32(length * move))) < here:
+            length /= 2
+        vector = vector + jnp.float32(length * move)
+        if step < 0.01:
+            break
+    found = {"least_eigenvalue": values[0], "newton_step": step, "log_density": float(density(vector))}
+    if values[0] <= 0:
+        return found
+    normal = np.asarray(jax.random.normal(key, (SETTINGS["laplace_draws"], vector.size)), np.float64)
+    away = np.linalg.solve(np.linalg.cholesky(precision).T, normal.T).T
+    weights = jnp.float32(np.asarray(vector, np.float64) + away)
+
+    @jax.jit
+    def gains(weights):
+        """Log likelihood of each draw less that of the mode, datum by datum: large sums would lose it."""
+
+        def add(total, part):
+            base = log_likelihood(unravel(vector), part)
+            return total + jax.lax.map(lambda w: (log_likelihood(unravel(w), part) - base).sum(), weights), None
+
+        return jax.lax.scan(add, jnp.zeros(len(weights)), chunks)[0]
+
+    drawn, mode = np.asarray(weights, np.float64), np.asarray(vector, np.float64)
+    prior = ((mode**2).sum() - (drawn**2).sum(axis=1)) / 2
+    log_weights = np.asarray(gains(weights), np.float64) + prior + (normal**2).sum(axis=1) / 2
+    return found | {"log_weights": log_weights}
 
 
 def microseconds(start, points):
-    """Time a step of each minibatch sampler, and a whole gradient; one value a round."""
+    """Time a step of two minibatch samplers, and a whole gradient; one value a round."""
     size, found = len(points.y), {}
-    for name in SETTINGS["times_size"]:
-        algorithm = kernel(name, size)
-        found[name] = of_step(on_minibatches(algorithm, size), algorithm.init(start), points, SETTINGS["timed_steps"])
+    for name in ("SGLD", "SGFS, identity"):
+        algorithm = tuned.kernel(name, 0.0, points)
+        one = on_minibatches(algorithm, size)
+        found[name.split(",")[0]] = of_step(one, algorithm.init(start), points, SETTINGS["timed_steps"])
     return found | {"whole gradient": of_step(downhill, start, in_chunks(points), max(2, 2_000_000 // size))}
 
 
@@ -169,51 +235,59 @@ def of_step(step, state, points, length):
     return [1e6 * max(seconds(2 * length) - seconds(length), 1e-9) / length for _ in range(SETTINGS["rounds"])]
 
 
-def score(drawn: dict, size: int, arm: str, times_size: list[float]) -> dict:
-    """Return times and the Bayes optimum, or the scores of each run."""
+def score(drawn: dict, size: int, arm: str, seed: int) -> dict:
+    """Return times and the Bayes optimum, k-hat, or tuning and the final run."""
     tasks = problem(size)
-    best = data.bayes_optimum(tasks, tasks.x_test, 0.2)[0]
-    optimum = float(metrics.negative_log_likelihood(best, tasks.y_test[0]))
+    x, y = tasks.x_test[0], tasks.y_test[0]
+    points = data.Points(tasks.x_train[0], tasks.y_train[0])
     if arm == TIMES:
+        best = data.bayes_optimum(tasks, tasks.x_test, 0.2)[0]
+        optimum = float(metrics.negative_log_likelihood(best, y))
         return {"bayes_nll": optimum, "microseconds": {name: t.tolist() for name, t in drawn["microseconds"].items()}}
-    names = [f"{times:g}" for times in times_size] or [arm]
-    runs = [{"sampler": arm} | of_run(drawn[name], tasks.x_test[0], tasks.y_test[0], optimum) for name in names]
-    return {"runs": runs}
-
-
-def of_run(run, x, y, optimum):
-    """Score one run at fresh points."""
-    p = probabilities(run["weights"], x[: SETTINGS["num_points"]])
-    p_test = probabilities(hundred(run["weights"]), x)
-    kept = {
-        "step_size": float(run["step_size"]),
-        "gradients": int(run["gradients"]),
-        **compared_later(p),
-        "excess_nll": float(metrics.negative_log_likelihood(p_test.mean(axis=(0, 1)), y)) - optimum,
-        "excess_nll_error": diagnostics.nll_error(p_test, y),
-        "check": {},
-    }
-    if "stats" in run:
-        posterior = shared.run_of(run)
-        kept["check"] = shared.diagnosed(posterior, p[..., ::20])
-    return kept
+    if arm == LAPLACE:
+        found = {name: float(drawn[name]) for name in ("least_eigenvalue", "newton_step", "log_density")}
+        if "log_weights" in drawn:
+            found["k_hat"] = float(diagnostics.arviz.psislw(np.array(drawn["log_weights"]))[1])
+        return found
+    found = {"name": arm, "seed": seed, "gradients": int(drawn["gradients"])}
+    if "tuning" in drawn:
+        found["tuning"] = {"0": {at: tuned.short(run) for at, run in drawn["tuning"]["0"].items()}}
+        found["seconds"] = float(drawn["seconds"])
+        found["chosen"] = [int(place) for place in drawn["chosen"]]
+    if "weights" not in drawn:
+        return found
+    p = tuned.probabilities(drawn["weights"], x[: SETTINGS["num_points"]])
+    every = max(1, p.shape[1] // 125)
+    of_test = tuned.probabilities(jax.tree.map(lambda a: a[:, ::every], drawn["weights"]), x)
+    found |= tuned.scored(of_test, y) | {"p_of_chains": tuned.rounded(p.mean(axis=1, dtype=np.float64))}
+    found |= {"spread": tuned.spread(p)}
+    if "stats" in drawn:
+        found["check"] = shared.diagnosed(shared.run_of(drawn), p[..., ::10])
+        return found | tuned.gate(p[..., ::10], np.asarray(drawn["stats"]["log_density"]))
+    return found | tuned.gate(p[..., ::10], tuned.log_densities(drawn["weights"], points))
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:
-    """Return a row for each size: times, and every run, with its distance from the long one where there is one."""
+    """Return a row for each size: times, k-hats, and where there is one the reference and the samplers."""
     settings = units()
 
+    def of(size, arm):
+        return [scored[name] for name, one in settings.items() if (one["size"], one["arm"]) == (size, arm)]
+
     def row(size):
-        found = {one["arm"]: scored[name] for name, one in settings.items() if one["size"] == size}
-        times = found.pop(TIMES)
-        reference = found[LONG]["runs"][0] if LONG in found else None
-        runs = [with_distance(run, reference) for one in found.values() for run in one["runs"]]
-        return {"size": size, **times, "runs": runs}
+        found = {"size": size, **of(size, TIMES)[0], "laplace": of(size, LAPLACE)}
+        if str(size) not in SETTINGS["reference"]:
+            return found
+        reference = of(size, REFERENCE)[0]
+        truth = np.array(reference["p_of_chains"])
+        halves = tuned.distance(truth[:2], truth[2:])
+        limit = shrunk(SETTINGS["limit_at_500"], size)
+        samplers = [
+            tuned.row(arm, of(size, arm), truth, [0.0], [times / size for times in grid], limit)
+            for arm, grid in SETTINGS["times_size"].items()
+        ]
+        kept = {entry: value for entry, value in reference.items() if entry != "p_of_chains"}
+        reference = {**kept, "tv": halves[0], "tv_chance": halves[1]}
+        return found | {"limit": limit, "reference": reference, "samplers": samplers}
 
     return [row(size) for size in SETTINGS["sizes"]]
-
-
-def with_distance(run, reference):
-    """A run as it is kept; -1 where there is no reference."""
-    distance = {"tv": -1.0} if reference is None else against(run, reference)
-    return {name: value for name, value in run.items() if name not in ("p_of_chains", "p", "p_error")} | distance

@@ -9,7 +9,7 @@ samples it if its chains have mixed in every seed, too. Times are of the process
 this result: only ratios of them may be compared, and no check can.
 """
 
-from helpers import data, densities, mcmc, metrics, networks, svi
+from helpers import data, densities, mcmc, networks, svi
 
 from functools import partial
 
@@ -134,7 +134,7 @@ def score(drawn: dict, name: str, seed: int) -> dict:
     found = {"name": name, "seed": seed, "gradients": int(drawn["gradients"])}
     if "tuning" in drawn:
         found["tuning"] = {
-            given: {at: short(run) for at, run in runs.items()} for given, runs in drawn["tuning"].items()
+            given: {at: tuned.short(run) for at, run in runs.items()} for given, runs in drawn["tuning"].items()
         }
         found["seconds"] = float(drawn["seconds"])
         found["chosen"] = [int(place) for place in drawn["chosen"]]
@@ -143,23 +143,13 @@ def score(drawn: dict, name: str, seed: int) -> dict:
     p = tuned.probabilities(drawn["weights"], test.x[: SETTINGS["num_points"]])
     every = max(1, p.shape[1] // 125)
     of_test = tuned.probabilities(jax.tree.map(lambda a: a[:, ::every], drawn["weights"]), test.x)
-    found |= tuned.scored(of_test, test.y) | {"p_of_chains": rounded(p.mean(axis=1, dtype=np.float64))}
+    found |= tuned.scored(of_test, test.y) | {"p_of_chains": tuned.rounded(p.mean(axis=1, dtype=np.float64))}
     found["spread"] = tuned.spread(p)
     if name not in GUIDES:
         found |= tuned.gate(p[..., ::10], tuned.log_densities(drawn["weights"], points))
     if "stats" in drawn:
         found["check"] = shared.diagnosed(shared.run_of(drawn), p[..., ::10])
     return found
-
-
-def rounded(values):
-    """For JSON."""
-    return np.asarray(values, np.float64).round(6).tolist()
-
-
-def short(run):
-    """What is kept of a run of tuning."""
-    return {"p_of_chains": rounded(run["p_of_chains"]), "ess_of_predictions": tuned.effective(run["p"])}
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:
@@ -171,54 +161,5 @@ def rows(scored: dict[str, dict]) -> list[dict]:
     names = dict.fromkeys(found["name"] for found in others)
     by_name = {name: [found for found in others if found["name"] == name] for name in names}
     first = {**kept, "tv": halves[0], "tv_chance": halves[1]}
-    return [first, *(row(name, seeds, truth) for name, seeds in by_name.items())]
-
-
-def row(name, seeds, truth):
-    """A sampler: its curves, its chosen steps, its final runs, and what the limits say of it."""
-    found = {"name": name, "gradients": [one["gradients"] for one in seeds]}
-    if "tuning" in seeds[0]:
-        given = SETTINGS["given"].get(name, [0.0])
-        sizes = SETTINGS["step_sizes"][name]
-        found["curves"] = {f"{value:g}": curve(f"{value:g}", sizes, seeds, truth) for value in given}
-        chosen, found["seconds"] = [one["chosen"] for one in seeds], [one["seconds"] for one in seeds]
-        found["given"] = [given[i] if i >= 0 else -1.0 for i, _ in chosen]
-        found["step_size"] = [sizes[i] if i >= 0 else -1.0 for _, i in chosen]
-    runs = [one for one in seeds if "p_of_chains" in one]
-    found["seeds_with_a_run"] = [one["seed"] for one in runs]
-    if len(runs) < 2:
-        return found | {"near": False, "samples": False}
-    of_chains = [np.array(one["p_of_chains"]) for one in runs]
-    tv, chance = zip(*(tuned.distance(chains, truth) for chains in of_chains), strict=True)
-    together = tuned.distance(np.concatenate(of_chains), truth)
-    names = ("nll", "nll_error", "accuracy", "calibration", "spread")
-    names += ("rhat", "rhat_bound", "ess", "ess_of_predictions", "mixed") if "ess" in runs[0] else ()
-    found |= {"tv": tv, "tv_chance": chance, "tv_together": together[0], "tv_together_chance": together[1]}
-    found |= {entry: [one[entry] for one in runs] for entry in names}
-    mean, half = metrics.interval(tv)
-    found["near"] = bool(len(runs) == len(seeds) and mean + half <= tuned.LIMIT)
-    found["samples"] = found["near"] and all(found.get("mixed", [False]))
-    return found
-
-
-def curve(given, sizes, seeds, truth):
-    """Distances by step size, of every seed and of all chains together; None where a run left the numbers."""
-
-    def at(size):
-        runs = [one["tuning"][given].get(f"{size:g}") for one in seeds]
-        finite = [np.array(run["p_of_chains"]) for run in runs if run]
-        if not finite:
-            return {"step_size": size, "finite": 0}
-        tv, chance = zip(*(tuned.distance(chains, truth) for chains in finite), strict=True)
-        together = tuned.distance(np.concatenate(finite), truth)
-        return {
-            "step_size": size,
-            "finite": len(finite),
-            "tv": tv,
-            "tv_chance": chance,
-            "tv_together": together[0],
-            "tv_together_chance": together[1],
-            "ess_of_predictions": [run["ess_of_predictions"] for run in runs if run],
-        }
-
-    return [at(size) for size in sizes]
+    grids = {name: (SETTINGS["given"].get(name, [0.0]), sizes) for name, sizes in SETTINGS["step_sizes"].items()}
+    return [first, *(tuned.row(name, seeds, truth, *grids.get(name, ())) for name, seeds in by_name.items())]

@@ -264,3 +264,68 @@ def distance(
     gap = of_chains.mean(axis=0) - truth.mean(axis=0)
     variance = sum(chains.var(axis=0, ddof=1) / len(chains) for chains in (of_chains, truth))
     return float(np.abs(gap).mean()), float(np.sqrt(2 / np.pi * variance).mean())
+
+
+def rounded(values: Any) -> list:
+    """Return numbers for JSON."""
+    return np.asarray(values, np.float64).round(6).tolist()
+
+
+def short(run: dict) -> dict:
+    """Return what is kept of a run of tuning."""
+    return {"p_of_chains": rounded(run["p_of_chains"]), "ess_of_predictions": effective(run["p"])}
+
+
+def row(
+    name: str,
+    seeds: list[dict],
+    truth: Float[np.ndarray, "chain point"],
+    settings: list[float] | None = None,
+    step_sizes: list[float] | None = None,
+    limit: float = LIMIT,
+) -> dict:
+    """Return a sampler's row, lists by seed: its curves, its chosen steps, its long runs, and what the limits say.
+
+    Args:
+        seeds: what ``score`` kept of each seed.
+        truth: the reference's mean predictions.
+        settings, step_sizes: the grid, in the places that ``chosen`` names; none: not tuned.
+        limit: total variation below which the interval over seeds has to end.
+    """
+    found = {"name": name, "gradients": [one["gradients"] for one in seeds]}
+    if step_sizes:
+        found["curves"] = {f"{given:g}": curve(f"{given:g}", step_sizes, seeds, truth) for given in settings}
+        chosen, found["seconds"] = [one["chosen"] for one in seeds], [one["seconds"] for one in seeds]
+        found["given"] = [settings[i] if i >= 0 else -1.0 for i, _ in chosen]
+        found["step_size"] = [step_sizes[i] if i >= 0 else -1.0 for _, i in chosen]
+    runs = [one for one in seeds if "p_of_chains" in one]
+    found["seeds_with_a_run"] = [one["seed"] for one in runs]
+    if len(runs) < 2:
+        return found | {"near": False, "samples": False}
+    of_chains = [np.array(one["p_of_chains"]) for one in runs]
+    tv, chance = zip(*(distance(chains, truth) for chains in of_chains), strict=True)
+    together = distance(np.concatenate(of_chains), truth)
+    found |= {"tv": tv, "tv_chance": chance, "tv_together": together[0], "tv_together_chance": together[1]}
+    names = ("nll", "nll_error", "accuracy", "calibration", "spread")
+    names += ("rhat", "rhat_bound", "ess", "ess_of_predictions", "mixed") if "ess" in runs[0] else ()
+    found |= {entry: [one[entry] for one in runs] for entry in names}
+    mean, half = metrics.interval(tv)
+    near = bool(len(runs) == len(seeds) and mean + half <= limit)
+    return found | {"near": near, "samples": near and all(found.get("mixed", [False]))}
+
+
+def curve(given: str, step_sizes: list[float], seeds: list[dict], truth: Float[np.ndarray, "chain point"]) -> list:
+    """Return by step size distances of every seed and of all chains together; none where no run stayed finite."""
+
+    def at(size):
+        runs = [run for one in seeds if (run := one["tuning"][given].get(f"{size:g}"))]
+        if not runs:
+            return {"step_size": size, "finite": 0}
+        of_chains = [np.array(run["p_of_chains"]) for run in runs]
+        tv, chance = zip(*(distance(chains, truth) for chains in of_chains), strict=True)
+        together = distance(np.concatenate(of_chains), truth)
+        found = {"tv": tv, "tv_chance": chance, "tv_together": together[0], "tv_together_chance": together[1]}
+        effective_draws = [run["ess_of_predictions"] for run in runs]
+        return {"step_size": size, "finite": len(runs), **found, "ess_of_predictions": effective_draws}
+
+    return [at(size) for size in step_sizes]
