@@ -11,16 +11,18 @@ import numpyro
 import numpyro.distributions as dist
 import optax
 import pytest
+from jax.flatten_util import ravel_pytree
 from numpyro.infer import Trace_ELBO
 from numpyro.infer.autoguide import AutoIAFNormal, AutoLaplaceApproximation, AutoMultivariateNormal, AutoNormal
 from scipy import stats
 
-from experiments.svi import models, moons
+from experiments.svi import equal_cost, guides, models, moons
 
 NOISE = 0.5
 MEAN_FIELD = partial(AutoNormal, init_scale=0.1)
 FULL_RANK = partial(AutoMultivariateNormal, init_scale=0.1)
 FLOW = partial(AutoIAFNormal, num_flows=1, hidden_dims=[6])
+NARROW_FLOW = partial(equal_cost.Flow, num_flows=1, hidden_dims=[6])
 DECAYING = optax.adam(optax.exponential_decay(0.05, 2000, 1e-2))
 
 
@@ -60,7 +62,11 @@ def fitted(guide, loss, args, num_steps=3000):
     return result, np.asarray(draws), np.asarray(log_weights)
 
 
-@pytest.mark.parametrize("guide", [FULL_RANK, FLOW, AutoLaplaceApproximation], ids=["full rank", "flow", "Laplace"])
+@pytest.mark.parametrize(
+    "guide",
+    [FULL_RANK, FLOW, NARROW_FLOW, AutoLaplaceApproximation],
+    ids=["full rank", "flow", "narrow flow", "Laplace"],
+)
 def test_guides_with_correlations_find_the_exact_posterior(problem, guide):
     args, mean, precision, evidence = problem
     _, draws, log_weights = fitted(guide, Trace_ELBO(num_particles=10), args)
@@ -71,6 +77,25 @@ def test_guides_with_correlations_find_the_exact_posterior(problem, guide):
     if guide is not AutoLaplaceApproximation:  # where a guide is exact its weights are all alike: the evidence
         np.testing.assert_allclose(log_weights.mean(), evidence, atol=0.02)
         assert log_weights.std() < 0.2
+
+
+def test_gauss_newton_is_the_mean_curvature_over_measurements_of_the_model():
+    start = mcmc.normal_starts(jax.random.key(0), guides.SHAPES, (), 0.5)
+    x = jnp.linspace(-1.0, 1.0, 8)[:, None]
+    mean, noise = guides.NETWORK.apply(start["params"], x), jnp.exp(start["log_noise"])
+    vector, unravel = ravel_pytree(start)
+
+    def observed(y):
+        return densities.Observed(x, y, jnp.ones(8), jnp.ones(2))
+
+    def curvature(y):
+        return -jax.hessian(lambda v: guides.LOG_DENSITY(unravel(v), observed(y)))(vector)
+
+    y = mean[None] + noise * jax.random.normal(jax.random.key(1), (2000, 8))
+    found = np.asarray(jax.jit(jax.vmap(curvature))(y), np.float64)
+    error = found.std(axis=0) / np.sqrt(len(y))
+    off = np.abs(found.mean(axis=0) - equal_cost.gauss_newton(start, observed(mean)))
+    assert (off <= 6 * error + 1e-4 * np.abs(found).max()).all()
 
 
 def test_mean_field_is_too_narrow_by_a_known_amount(problem):
