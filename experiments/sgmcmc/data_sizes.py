@@ -29,14 +29,14 @@ from experiments.sgmcmc.tuned import log_likelihood, log_prior
 
 SETTINGS = {
     "seed": 7002,
-    "num_seeds": 5,
+    "num_seeds": {"1000": 5, "10000": 2},
     "sizes": [1000, 10_000, 100_000, 1_000_000],
     "chunk": 1000,
     "timed_steps": 4000,
     "rounds": 5,
     "batch_size": 50,
     "num_chains": 4,
-    "tuning": {"num_steps": 120_000, "num_draws": 250, "batch_size": 50},  # minibatch gradients, each chain
+    "tuning": {"num_steps": 240_000, "num_draws": 250, "batch_size": 50},  # minibatch gradients, each chain
     "final": {"num_steps": 400_000, "num_draws": 500, "batch_size": 50},
     "limit_at_500": tuned.LIMIT,
     "margin_at_500": tuned.MARGIN,
@@ -63,8 +63,8 @@ SMALL = {"size": 1000, "arm": "SGLD", "seed": 0}
 def units() -> dict[str, dict]:
     """Return the long runs, by seed the minibatch samplers, Laplace's approximations, and the times."""
     found = [(int(size), REFERENCE, 0) for size in reversed(SETTINGS["reference"])]
-    seeds, sampled = range(SETTINGS["num_seeds"]), [int(size) for size in SETTINGS["reference"]]
-    found += [(size, arm, seed) for seed in seeds for size in sampled for arm in reversed(SETTINGS["times_size"])]
+    arms, seeds = [*reversed(SETTINGS["times_size"])], SETTINGS["num_seeds"]
+    found += [(int(size), arm, seed) for size, count in seeds.items() for seed in range(count) for arm in arms]
     found += [(int(size), LAPLACE, start) for size, count in SETTINGS["laplace"].items() for start in range(count)]
     found += [(size, TIMES, 0) for size in SETTINGS["sizes"]]
     return {f"{size}, {arm}, {seed}": {"size": size, "arm": arm, "seed": seed} for size, arm, seed in found}
@@ -283,7 +283,7 @@ def rows(scored: dict[str, dict]) -> list[dict]:
         halves = tuned.distance(truth[:2], truth[2:])
         limit = shrunk(SETTINGS["limit_at_500"], size)
         samplers = [
-            tuned.row(arm, of(size, arm), truth, [0.0], [times / size for times in grid], limit)
+            tuned.row(arm, of(size, arm), reference, [0.0], [times / size for times in grid], limit)
             for arm, grid in SETTINGS["times_size"].items()
         ]
         kept = {entry: value for entry, value in reference.items() if entry != "p_of_chains"}

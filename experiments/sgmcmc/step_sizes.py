@@ -4,9 +4,8 @@ The rule is that of ``tuned``. The reference is the book's sampler on all data, 
 sampler has the same dispersed starts, four of each seed, and one with control variates also starts at the modes that
 belong to them. Each seed tunes by short runs and draws one long run as tuned; the full-data sampler at about the same
 number of per-datum gradients stands beside them, and two guides by variational inference. Limits were fixed before
-the run: a sampler is near the posterior if the 95 % interval of its distance over seeds ends below ``LIMIT``, and
-samples it if its chains have mixed in every seed, too. Times are of the processor, on the core of whoever computed
-this result: only ratios of them may be compared, and no check can.
+the run (``tuned.row``). Times are of the processor, on the core of whoever computed this result: only ratios of them
+may be compared, and no check can.
 """
 
 from helpers import data, densities, mcmc, networks, svi
@@ -35,6 +34,7 @@ SETTINGS = {
     "num_chains": 4,
     "limit": tuned.LIMIT,
     "margin": tuned.MARGIN,
+    "spread": tuned.SPREAD,
     "tuning": {"num_steps": 200_000, "num_draws": 250, "batch_size": 50},  # minibatch gradients, each chain
     "final": {"num_steps": 600_000, "num_draws": 500, "batch_size": 50},
     "num_points": 500,  # fresh points at which predictions are compared
@@ -162,4 +162,4 @@ def rows(scored: dict[str, dict]) -> list[dict]:
     by_name = {name: [found for found in others if found["name"] == name] for name in names}
     first = {**kept, "tv": halves[0], "tv_chance": halves[1]}
     grids = {name: (SETTINGS["given"].get(name, [0.0]), sizes) for name, sizes in SETTINGS["step_sizes"].items()}
-    return [first, *(tuned.row(name, seeds, truth, *grids.get(name, ())) for name, seeds in by_name.items())]
+    return [first, *(tuned.row(name, seeds, reference, *grids.get(name, ())) for name, seeds in by_name.items())]

@@ -1,9 +1,10 @@
 """Minibatch samplers whose step size is chosen without the posterior: kernels, the rule, distances and the gate.
 
-The rule sees a sampler's own runs alone. Of a grid of step sizes, each half the next, it takes the largest at which
-the mean predictions of four chains lie within ``MARGIN`` of those at half that step. Monte Carlo error counts against
-a step: an allowance for it would let chains pass that hardly move, or that stray far. Of several frictions, or what
-else a sampler has to be given, it takes the one with the most effective draws at the step chosen for it.
+The rule sees a sampler's own runs alone. Of a grid of step sizes, each half the next, it takes the largest whose mean
+predictions, of four chains, match those of half that step: their distance beyond Monte Carlo error is at most
+``MARGIN``, and so is that error itself, since chains that hardly move, or stray far, would match anything. Of several
+frictions, or what else a sampler has to be given, it takes the one with the most effective draws at the step chosen
+for it.
 """
 
 from helpers import data, densities, diagnostics, metrics, networks, predict, sgfs, sgmcmc
@@ -29,6 +30,7 @@ from experiments.sgmcmc.source import cyclical
 
 LIMIT = 0.005  # total variation to the posterior, up to which a sampler is near it
 MARGIN = LIMIT / 2  # between a step and half of it: an error in proportion to the step is twice that
+SPREAD = 0.1  # share by which the spread of predictions may be off, if a sampler is to sample the posterior
 CYCLES = 10  # of cyclical SGLD
 MODE_STEPS = 1000  # of Adam on all data, to the mode that belongs to a start
 NETWORK = networks.MLP()
@@ -129,7 +131,10 @@ def draw(key: Any, name: str, algorithm: Any, starts: Any, points: Any, step_siz
     """Return weights [chain, draw]; None if a chain left the numbers."""
     size = lengths(name, sizes["num_steps"], sizes["num_draws"])
     length = size["num_warmup"] + size["num_samples"] * size["thin"]
-    schedule = cyclical(step_size, length) if name == "cyclical SGLD" else step_size
+    schedule = step_size
+    if name == "cyclical SGLD":  # whose last step of a cycle single precision rounds to 0
+        wave = cyclical(step_size, length)
+        schedule = lambda t: np.maximum(wave(t), 1e-6 * step_size)  # noqa: E731
     options = {"batch_size": sizes["batch_size"], "step_size": schedule, **size}
     try:
         return sgmcmc.sample(key, algorithm, starts, points, **options)
@@ -189,11 +194,19 @@ def tune_and_draw(
 
 
 def chosen(of_steps: list[Float[np.ndarray, "chain point"] | None], margin: float = MARGIN) -> int:
-    """Return the place of the largest step that agrees with half of it, the one before; -1 if there is none."""
-    means = [None if chains is None else chains.mean(axis=0) for chains in of_steps]
-    pairs = [(i, means[i - 1], means[i]) for i in range(1, len(means))]
-    whole = [pair for pair in pairs if pair[1] is not None and pair[2] is not None]
-    return max((i for i, half, full in whole if np.abs(half - full).mean() <= margin), default=-1)
+    """Return the place of the largest step that matches half of it, the one before; -1 if there is none."""
+
+    def match(half, whole):
+        apart, chance = distance(half, whole)
+        return beyond(apart, chance) <= margin and chance <= margin
+
+    pairs = [(i, of_steps[i - 1], of_steps[i]) for i in range(1, len(of_steps))]
+    return max((i for i, *pair in pairs if all(part is not None for part in pair) and match(*pair)), default=-1)
+
+
+def beyond(apart: float, chance: float) -> float:
+    """Return the part of a distance that chance does not explain: squares of independent parts add up."""
+    return float(np.sqrt(max(apart**2 - chance**2, 0.0)))
 
 
 _probabilities = jax.jit(partial(predict.probabilities, NETWORK.apply))
@@ -279,20 +292,24 @@ def short(run: dict) -> dict:
 def row(
     name: str,
     seeds: list[dict],
-    truth: Float[np.ndarray, "chain point"],
+    reference: dict,
     settings: list[float] | None = None,
     step_sizes: list[float] | None = None,
     limit: float = LIMIT,
 ) -> dict:
     """Return a sampler's row, lists by seed: its curves, its chosen steps, its long runs, and what the limits say.
 
+    It is near the posterior if the 95 % interval of its distance over seeds ends below the limit, keeps the spread of
+    predictions if the interval of that, as a share of the reference's, lies within ``SPREAD`` of 1, and samples the
+    posterior if it does both and its chains have mixed in every seed.
+
     Args:
         seeds: what ``score`` kept of each seed.
-        truth: the reference's mean predictions.
+        reference: what it kept of the long run on all data.
         settings, step_sizes: the grid, in the places that ``chosen`` names; none: not tuned.
         limit: total variation below which the interval over seeds has to end.
     """
-    found = {"name": name, "gradients": [one["gradients"] for one in seeds]}
+    found, truth = {"name": name, "gradients": [one["gradients"] for one in seeds]}, np.array(reference["p_of_chains"])
     if step_sizes:
         found["curves"] = {f"{given:g}": curve(f"{given:g}", step_sizes, seeds, truth) for given in settings}
         chosen, found["seconds"] = [one["chosen"] for one in seeds], [one["seconds"] for one in seeds]
@@ -301,7 +318,7 @@ def row(
     runs = [one for one in seeds if "p_of_chains" in one]
     found["seeds_with_a_run"] = [one["seed"] for one in runs]
     if len(runs) < 2:
-        return found | {"near": False, "samples": False}
+        return found | {"near": False, "keeps_spread": False, "samples": False}
     of_chains = [np.array(one["p_of_chains"]) for one in runs]
     tv, chance = zip(*(distance(chains, truth) for chains in of_chains), strict=True)
     together = distance(np.concatenate(of_chains), truth)
@@ -309,9 +326,12 @@ def row(
     names = ("nll", "nll_error", "accuracy", "calibration", "spread")
     names += ("rhat", "rhat_bound", "ess", "ess_of_predictions", "mixed") if "ess" in runs[0] else ()
     found |= {entry: [one[entry] for one in runs] for entry in names}
-    mean, half = metrics.interval(tv)
-    near = bool(len(runs) == len(seeds) and mean + half <= limit)
-    return found | {"near": near, "samples": near and all(found.get("mixed", [False]))}
+    found["spread_ratio"] = [one["spread"] / reference["spread"] for one in runs]
+    every = len(runs) == len(seeds)
+    (mean, half), (ratio, off) = metrics.interval(tv), metrics.interval(found["spread_ratio"])
+    found["near"] = bool(every and mean + half <= limit)
+    found["keeps_spread"] = bool(every and abs(ratio - 1) + off <= SPREAD)
+    return found | {"samples": found["near"] and found["keeps_spread"] and all(found.get("mixed", [False]))}
 
 
 def curve(given: str, step_sizes: list[float], seeds: list[dict], truth: Float[np.ndarray, "chain point"]) -> list:
