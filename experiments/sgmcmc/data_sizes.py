@@ -27,9 +27,8 @@ from experiments.sgmcmc import tuned
 from experiments.sgmcmc.step_sizes import doublings
 from experiments.sgmcmc.tuned import log_likelihood, log_prior
 
-SETTINGS = {
+RUN = {
     "seed": 7002,
-    "num_seeds": {"1000": 5, "10000": 2},
     "sizes": [1000, 10_000, 100_000, 1_000_000],
     "chunk": 1000,
     "timed_steps": 4000,
@@ -56,23 +55,28 @@ SETTINGS = {
     "newton_steps": 60,
     "laplace_draws": 2000,
 }
+# The number of seeds is no part of what a unit does, so that more can follow.
+SETTINGS = {
+    "num_seeds": {"1000": 3, "10000": 2},
+    **RUN,
+}
 REFERENCE, TIMES, LAPLACE = "NUTS, long", "times", "Laplace"
 SMALL = {"size": 1000, "arm": "SGLD", "seed": 0}
 
 
 def units() -> dict[str, dict]:
     """Return the long runs, by seed the minibatch samplers, Laplace's approximations, and the times."""
-    found = [(int(size), REFERENCE, 0) for size in reversed(SETTINGS["reference"])]
-    arms, seeds = [*reversed(SETTINGS["times_size"])], SETTINGS["num_seeds"]
+    found = [(int(size), REFERENCE, 0) for size in reversed(RUN["reference"])]
+    arms, seeds = [*reversed(RUN["times_size"])], SETTINGS["num_seeds"]
     found += [(int(size), arm, seed) for size, count in seeds.items() for seed in range(count) for arm in arms]
-    found += [(int(size), LAPLACE, start) for size, count in SETTINGS["laplace"].items() for start in range(count)]
-    found += [(size, TIMES, 0) for size in SETTINGS["sizes"]]
+    found += [(int(size), LAPLACE, start) for size, count in RUN["laplace"].items() for start in range(count)]
+    found += [(size, TIMES, 0) for size in RUN["sizes"]]
     return {f"{size}, {arm}, {seed}": {"size": size, "arm": arm, "seed": seed} for size, arm, seed in found}
 
 
 def problem(size: int) -> data.Tasks:
     """Return the data, as one task."""
-    return data.rotated_moons(shared.key(SETTINGS["seed"], "data", size), 1, size, SETTINGS["num_test"], 0.2)
+    return data.rotated_moons(shared.key(RUN["seed"], "data", size), 1, size, RUN["num_test"], 0.2)
 
 
 def unit(size: int, arm: str, seed: int) -> dict:
@@ -80,20 +84,20 @@ def unit(size: int, arm: str, seed: int) -> dict:
     tasks = problem(size)
     points = data.Points(tasks.x_train[0], tasks.y_train[0])
     shapes = networks.parameter_shapes(tuned.NETWORK, points.x.shape[-1])
-    key = partial(shared.key, SETTINGS["seed"], size, arm, seed)
-    starts = shared.key(SETTINGS["seed"], "start", size, seed if arm != REFERENCE else arm)
-    starts = mcmc.normal_starts(starts, shapes, (SETTINGS["num_chains"],))
+    key = partial(shared.key, RUN["seed"], size, arm, seed)
+    starts = shared.key(RUN["seed"], "start", size, seed if arm != REFERENCE else arm)
+    starts = mcmc.normal_starts(starts, shapes, (RUN["num_chains"],))
     if arm == TIMES:
         return {"microseconds": microseconds(take(starts, 0), points)}
     if arm == LAPLACE:
         return laplace(key("draws"), take(starts, 0), points)
     if arm == REFERENCE:
         return full(key("chains"), starts, points)
-    step_sizes = [times / size for times in SETTINGS["times_size"][arm]]
-    x, margin = tasks.x_test[0][: SETTINGS["num_points"]], shrunk(SETTINGS["margin_at_500"], size)
-    runs = SETTINGS["tuning"], SETTINGS["final"]
+    step_sizes = [times / size for times in RUN["times_size"][arm]]
+    x, margin = tasks.x_test[0][: RUN["num_points"]], shrunk(RUN["margin_at_500"], size)
+    runs = RUN["tuning"], RUN["final"]
     drawn = tuned.tune_and_draw(key, arm, [0.0], step_sizes, starts, points, x, *runs, margin=margin)
-    return drawn | {"gradients": SETTINGS["num_chains"] * runs[1]["num_steps"] * SETTINGS["batch_size"]}
+    return drawn | {"gradients": RUN["num_chains"] * runs[1]["num_steps"] * RUN["batch_size"]}
 
 
 def shrunk(at_500, size):
@@ -103,7 +107,7 @@ def shrunk(at_500, size):
 
 def in_chunks(points):
     """The data with leading axes [chunk, datum]: beyond what a core's cache holds a datum costs several times more."""
-    return jax.tree.map(lambda a: a.reshape(-1, SETTINGS["chunk"], *a.shape[1:]), points)
+    return jax.tree.map(lambda a: a.reshape(-1, RUN["chunk"], *a.shape[1:]), points)
 
 
 def log_density(weights, chunks):
@@ -118,7 +122,7 @@ _of_chunks = hierarchical.sum_over_tasks(lambda weights, part: log_likelihood(we
 def full(key, starts, points):
     """The book's sampler on all data."""
     size = len(points.y)
-    sizes = SETTINGS["reference"][str(size)]
+    sizes = RUN["reference"][str(size)]
     posterior = mcmc.sample(key, log_density, starts, data=in_chunks(points), **sizes)
     steps = posterior.stats.integration_steps.sum() + sizes["num_warmup"] * posterior.warmup.mean_steps.sum()
     return {"weights": posterior.draws, "gradients": steps * size} | shared.kept_of(posterior)
@@ -137,9 +141,9 @@ def laplace(key, start, points):
 
     @jax.jit
     def climbed(vector):
-        optimizer = optax.adam(optax.cosine_decay_schedule(3e-2, SETTINGS["adam_steps"]))
+        optimizer = optax.adam(optax.cosine_decay_schedule(3e-2, RUN["adam_steps"]))
         loss = partial(lambda chunks, v: -log_density(unravel(v), chunks), chunks)
-        return shared.train(loss, vector, optimizer, SETTINGS["adam_steps"])[0]
+        return shared.train(loss, vector, optimizer, RUN["adam_steps"])[0]
 
     @jax.jit
     def slopes(vector):
@@ -152,7 +156,7 @@ def laplace(key, start, points):
 
     density = jax.jit(lambda vector: log_density(unravel(vector), chunks))
     vector, step = climbed(start), np.inf
-    for _ in range(SETTINGS["newton_steps"]):
+    for _ in range(RUN["newton_steps"]):
         slope, precision = (np.asarray(part, np.float64) for part in slopes(vector))
         values, axes = np.linalg.eigh(precision)
         # Where the density curves upwards, or hardly, along the slope all the same.
@@ -166,7 +170,7 @@ def laplace(key, start, points):
     found = {"least_eigenvalue": values[0], "newton_step": step, "log_density": float(density(vector))}
     if values[0] <= 0:
         return found
-    normal = np.asarray(jax.random.normal(key, (SETTINGS["laplace_draws"], vector.size)), np.float64)
+    normal = np.asarray(jax.random.normal(key, (RUN["laplace_draws"], vector.size)), np.float64)
     away = np.linalg.solve(np.linalg.cholesky(precision).T, normal.T).T
     weights = jnp.float32(np.asarray(vector, np.float64) + away)
 
@@ -192,7 +196,7 @@ def microseconds(start, points):
     for name in ("SGLD", "SGFS, identity"):
         algorithm = tuned.kernel(name, 0.0, points)
         one = on_minibatches(algorithm, size)
-        found[name.split(",")[0]] = of_step(one, algorithm.init(start), points, SETTINGS["timed_steps"])
+        found[name.split(",")[0]] = of_step(one, algorithm.init(start), points, RUN["timed_steps"])
     return found | {"whole gradient": of_step(downhill, start, in_chunks(points), max(2, 2_000_000 // size))}
 
 
@@ -213,7 +217,7 @@ def on_minibatches(algorithm, size):
 
     def step(key, state, points):
         key_rows, key_step = jax.random.split(key)
-        chosen = jax.random.randint(key_rows, (SETTINGS["batch_size"],), 0, size)
+        chosen = jax.random.randint(key_rows, (RUN["batch_size"],), 0, size)
         return algorithm.step(key_step, state, take(points, chosen), 1e-2 / size)
 
     return step
@@ -232,7 +236,7 @@ def of_step(step, state, points, length):
         return time.process_time() - began
 
     seconds(1)  # compiles
-    return [1e6 * max(seconds(2 * length) - seconds(length), 1e-9) / length for _ in range(SETTINGS["rounds"])]
+    return [1e6 * max(seconds(2 * length) - seconds(length), 1e-9) / length for _ in range(RUN["rounds"])]
 
 
 def score(drawn: dict, size: int, arm: str, seed: int) -> dict:
@@ -256,7 +260,7 @@ def score(drawn: dict, size: int, arm: str, seed: int) -> dict:
         found["chosen"] = [int(place) for place in drawn["chosen"]]
     if "weights" not in drawn:
         return found
-    p = tuned.probabilities(drawn["weights"], x[: SETTINGS["num_points"]])
+    p = tuned.probabilities(drawn["weights"], x[: RUN["num_points"]])
     every = max(1, p.shape[1] // 125)
     of_test = tuned.probabilities(jax.tree.map(lambda a: a[:, ::every], drawn["weights"]), x)
     found |= tuned.scored(of_test, y) | {"p_of_chains": tuned.rounded(p.mean(axis=1, dtype=np.float64))}
@@ -276,18 +280,18 @@ def rows(scored: dict[str, dict]) -> list[dict]:
 
     def row(size):
         found = {"size": size, **of(size, TIMES)[0], "laplace": of(size, LAPLACE)}
-        if str(size) not in SETTINGS["reference"]:
+        if str(size) not in RUN["reference"]:
             return found
         reference = of(size, REFERENCE)[0]
         truth = np.array(reference["p_of_chains"])
         halves = tuned.distance(truth[:2], truth[2:])
-        limit = shrunk(SETTINGS["limit_at_500"], size)
+        limit = shrunk(RUN["limit_at_500"], size)
         samplers = [
             tuned.row(arm, of(size, arm), reference, [0.0], [times / size for times in grid], limit)
-            for arm, grid in SETTINGS["times_size"].items()
+            for arm, grid in RUN["times_size"].items()
         ]
         kept = {entry: value for entry, value in reference.items() if entry != "p_of_chains"}
         reference = {**kept, "tv": halves[0], "tv_chance": halves[1]}
         return found | {"limit": limit, "reference": reference, "samplers": samplers}
 
-    return [row(size) for size in SETTINGS["sizes"]]
+    return [row(size) for size in RUN["sizes"]]

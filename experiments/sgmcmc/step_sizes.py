@@ -28,9 +28,8 @@ def doublings(first: float, count: int = 6) -> list[float]:
     return [first * 2**i for i in range(count)]
 
 
-SETTINGS = {
+RUN = {
     "seed": 7001,
-    "num_seeds": 5,
     "num_chains": 4,
     "limit": tuned.LIMIT,
     "margin": tuned.MARGIN,
@@ -57,7 +56,12 @@ SETTINGS = {
     "given": {"preconditioned SGLD": [1.0, 10.0], "SGHMC": [0.01, 30.0, 100.0], "SGNHT": [1.0, 10.0, 100.0]},
     "svi_steps": 10_000,  # of ten draws of the guide on one minibatch
 }
-MODEL = partial(flat_model, tuned.NETWORK, batch_size=SETTINGS["final"]["batch_size"])
+# The number of seeds is no part of what a unit does, so that more can follow.
+SETTINGS = {
+    "num_seeds": 3,
+    **RUN,
+}
+MODEL = partial(flat_model, tuned.NETWORK, batch_size=RUN["final"]["batch_size"])
 LOG_DENSITY = densities.flat_log_density(tuned.NETWORK)
 REFERENCE, EQUAL = "NUTS, long", "NUTS"
 GUIDES = {
@@ -69,7 +73,7 @@ SMALL = {"name": "SGLD", "seed": 0}
 
 def units() -> dict[str, dict]:
     """Return the reference, and every sampler and guide, seed by seed."""
-    names = [*reversed(SETTINGS["step_sizes"]), EQUAL, *GUIDES]
+    names = [*reversed(RUN["step_sizes"]), EQUAL, *GUIDES]
     seeds = range(SETTINGS["num_seeds"])
     return {REFERENCE: {"name": REFERENCE, "seed": 0}} | {
         f"{name}, seed {seed}": {"name": name, "seed": seed} for seed in seeds for name in names
@@ -78,37 +82,37 @@ def units() -> dict[str, dict]:
 
 def problem() -> tuple[data.Points, data.Points]:
     """Return training and fresh points, those of the page."""
-    key_split, key_test = jax.random.split(jax.random.key(SETTINGS["seed"]), 6)[:2]
+    key_split, key_test = jax.random.split(jax.random.key(RUN["seed"]), 6)[:2]
     source = fisher_source_moons(key_split)
-    tasks = data.redraw_test(key_test, source, SETTINGS["num_test"], 0.2)
+    tasks = data.redraw_test(key_test, source, RUN["num_test"], 0.2)
     return data.Points(tasks.x_train[0], tasks.y_train[0]), data.Points(tasks.x_test[0], tasks.y_test[0])
 
 
 def unit(name: str, seed: int) -> dict:
     """Return the runs of a sampler or guide: weights, [chain, draw], seconds and per-datum gradients of all chains."""
     points, test = problem()
-    key = partial(shared.key, SETTINGS["seed"], name, seed)
+    key = partial(shared.key, RUN["seed"], name, seed)
     shapes = networks.parameter_shapes(tuned.NETWORK, points.x.shape[-1])
     if name in (REFERENCE, EQUAL):
         return full(key, name, seed, shapes, points)
     if name in GUIDES:
         return fit(key, name, points)
-    starts = mcmc.normal_starts(shared.key(SETTINGS["seed"], "start", seed), shapes, (SETTINGS["num_chains"],))
-    x, runs = test.x[: SETTINGS["num_points"]], (SETTINGS["tuning"], SETTINGS["final"])
-    settings, sizes = SETTINGS["given"].get(name, [0.0]), SETTINGS["step_sizes"][name]
+    starts = mcmc.normal_starts(shared.key(RUN["seed"], "start", seed), shapes, (RUN["num_chains"],))
+    x, runs = test.x[: RUN["num_points"]], (RUN["tuning"], RUN["final"])
+    settings, sizes = RUN["given"].get(name, [0.0]), RUN["step_sizes"][name]
     drawn = tuned.tune_and_draw(key, name, settings, sizes, starts, points, x, *runs)
-    spent = SETTINGS["num_chains"] * SETTINGS["final"]["num_steps"] * SETTINGS["final"]["batch_size"]
+    spent = RUN["num_chains"] * RUN["final"]["num_steps"] * RUN["final"]["batch_size"]
     if name in (tuned.CONTROL, tuned.AT_MODE):
-        spent += SETTINGS["num_chains"] * tuned.MODE_STEPS * len(points.y)
+        spent += RUN["num_chains"] * tuned.MODE_STEPS * len(points.y)
     return drawn | {"gradients": spent}
 
 
 def full(key, name, seed, shapes, points):
     """The book's sampler on all data: long, or for about as many gradients as the others."""
-    chains, sizes = (SETTINGS["num_chains"], SETTINGS["equal"])
-    starts = shared.key(SETTINGS["seed"], "start", seed)
+    chains, sizes = (RUN["num_chains"], RUN["equal"])
+    starts = shared.key(RUN["seed"], "start", seed)
     if name == REFERENCE:
-        chains, sizes, starts = SETTINGS["reference_chains"], SETTINGS["reference"], key("start")
+        chains, sizes, starts = RUN["reference_chains"], RUN["reference"], key("start")
     starts = mcmc.normal_starts(starts, shapes, (chains,))
     observed = densities.observe(points.x, points.y, [1.0, 1.0, 1.0])
     posterior = mcmc.sample(key("chains"), LOG_DENSITY, starts, data=observed, **sizes)
@@ -120,11 +124,11 @@ def fit(key, name, points):
     """A guide, fitted once; its draws stand as four chains."""
     observed = densities.observe(points.x, points.y, [1.0, 1.0, 1.0])
     guide, loss = GUIDES[name]
-    found = svi.fit(key("fit"), MODEL, guide, (observed,), num_steps=SETTINGS["svi_steps"], loss=loss)
-    count = SETTINGS["num_chains"], SETTINGS["final"]["num_draws"]
+    found = svi.fit(key("fit"), MODEL, guide, (observed,), num_steps=RUN["svi_steps"], loss=loss)
+    count = RUN["num_chains"], RUN["final"]["num_draws"]
     drawn = svi.draw(key("draws"), MODEL, guide, found.params, (observed,), count[0] * count[1])
     weights = jax.tree.map(lambda a: a.reshape(*count, *a.shape[1:]), svi.network_position(drawn))
-    spent = SETTINGS["svi_steps"] * loss.num_particles * SETTINGS["final"]["batch_size"]
+    spent = RUN["svi_steps"] * loss.num_particles * RUN["final"]["batch_size"]
     return {"weights": weights, "gradients": spent}
 
 
@@ -140,7 +144,7 @@ def score(drawn: dict, name: str, seed: int) -> dict:
         found["chosen"] = [int(place) for place in drawn["chosen"]]
     if "weights" not in drawn:
         return found
-    p = tuned.probabilities(drawn["weights"], test.x[: SETTINGS["num_points"]])
+    p = tuned.probabilities(drawn["weights"], test.x[: RUN["num_points"]])
     every = max(1, p.shape[1] // 125)
     of_test = tuned.probabilities(jax.tree.map(lambda a: a[:, ::every], drawn["weights"]), test.x)
     found |= tuned.scored(of_test, test.y) | {"p_of_chains": tuned.rounded(p.mean(axis=1, dtype=np.float64))}
@@ -161,5 +165,5 @@ def rows(scored: dict[str, dict]) -> list[dict]:
     names = dict.fromkeys(found["name"] for found in others)
     by_name = {name: [found for found in others if found["name"] == name] for name in names}
     first = {**kept, "tv": halves[0], "tv_chance": halves[1]}
-    grids = {name: (SETTINGS["given"].get(name, [0.0]), sizes) for name, sizes in SETTINGS["step_sizes"].items()}
+    grids = {name: (RUN["given"].get(name, [0.0]), sizes) for name, sizes in RUN["step_sizes"].items()}
     return [first, *(tuned.row(name, seeds, reference, *grids.get(name, ())) for name, seeds in by_name.items())]
