@@ -642,18 +642,87 @@ def test_informative_elsewhere(informed):
     assert min(values.min() for values in few.values()) > -0.03
 
 
-def test_informative_digits():
-    arms = rows("informative_priors/digits")
+@pytest.fixture
+def digit_arms():
+    return rows("informative_priors/digits")
 
-    def scores(name, score):
-        return np.array([[shot[score] for shot in split] for split in arms[name]["scores"]])
 
-    narrow, plain = (
-        scores(name, "accuracy %").mean(axis=0) for name in ("pre-trained prior, narrow", "logistic regression")
-    )
-    assert (narrow < plain).all()
-    worse = scores("pre-trained prior", "NLL") - scores("scales only", "NLL")
-    assert all(lower_end(of_shots) > 0 for of_shots in worse.T)
+def digit_gain(arms, one, other, score="NLL", chain=None):
+    """Gain of one arm over another, [split, number of images], and last its mean; of one chain's draws if given."""
+
+    def scores(name):
+        alone = arms[name]["nll_by_chain"]
+        if chain is None or len(alone[0][0]) == 1:
+            return np.array([[task[score] for task in split] for split in arms[name]["scores"]])
+        return np.array(alone)[..., chain]
+
+    found = scores(one) - scores(other)
+    return np.column_stack([found, found.mean(axis=1)]) * (-1 if score == "NLL" else 1)
+
+
+PIXELS, WHOLE, LAST = "logistic regression, pixels", "whole network, {}", "last layer, {}"
+
+
+def test_informative_digits_chains_agree(digit_arms):
+    checks = [one for arm in digit_arms.values() for one in arm["check"] if "rhat" in one]
+    assert len(checks) == 40
+    assert all(one["rhat"][kind] <= one["rhat_bound"][kind] for one in checks for kind in one["rhat"])
+    short = {name: sum(not one.get("mixed", True) for one in arm["check"]) for name, arm in digit_arms.items()}
+    found = {name: count for name, count in short.items() if count}
+    arms = "scales chosen", LAST.format("one network"), WHOLE.format("isotropic"), WHOLE.format("many tasks")
+    assert found == dict(zip(arms, (1, 1, 1, 2), strict=True))
+
+
+def test_informative_digits_choices_do_not_bind(digit_arms):
+    settings = json.loads((RESULTS / "informative_priors/digits.json").read_text())["settings"]
+    ends = {"fine-tuning": settings["steps"]}
+    ends |= {f"logistic regression, {of}": settings["inverse_penalties"] for of in ("pixels", "features")}
+    for name, arm in digit_arms.items():
+        for check in arm["check"]:
+            if name in ends:
+                assert min(ends[name]) < check["chosen"][0] < max(ends[name])
+            else:
+                assert max(map(abs, check["chosen"])) < settings["search"]["end"]
+    sizes = [check["sizes"]["mean"] for check in digit_arms[WHOLE.format("isotropic")]["check"]]
+    scales = [10 ** check["chosen"][0] for check in digit_arms[WHOLE.format("isotropic")]["check"]]
+    assert (np.array(scales) > 0.9 * np.array(sizes)).all()  # round trained weights, as wide as they are large
+
+
+@pytest.mark.parametrize("chain", [None, 0, 1, 2, 3])
+def test_informative_digits_gains_and_losses(digit_arms, chain):
+    def differ(one, other, at):
+        found = digit_gain(digit_arms, one, other, chain=chain)[:, at]
+        return (lower_end(found) if chain is None else found.mean()) > 0  # each chain alone gives the sign
+
+    mean = -1
+    assert all(differ("scales chosen", "N(0, 1)", at) for at in (0, 1, 2, 3, mean))
+    assert all(differ("scales chosen", WHOLE.format("isotropic"), at) for at in (2, 3))
+    for learnt in ("one network", "many tasks"):
+        assert differ(LAST.format("isotropic"), LAST.format(learnt), mean)
+    assert all(differ("fine-tuning", WHOLE.format("many tasks"), at) for at in (1, 2, 3))
+    posteriors = [name for name, arm in digit_arms.items() if "rhat" in arm["check"][0]]
+    assert len(posteriors) == 8 and all(differ(PIXELS, name, mean) for name in posteriors)
+
+
+def test_informative_digits_what_was_learnt_gains_nothing_measured(digit_arms):
+    for name in digit_arms:
+        if name.startswith(("whole", "last")):
+            gains = digit_gain(digit_arms, name, "scales chosen")
+            assert all(lower_end(of_shots) < 0 for of_shots in gains.T) and gains[:, -1].mean() < 0
+    for one, other in (("one network", "isotropic"), ("many tasks", "one network")):
+        gains = digit_gain(digit_arms, WHOLE.format(one), WHOLE.format(other))
+        assert all(lower_end(of_shots) < 0 < -lower_end(-of_shots) for of_shots in gains.T)
+    gains = digit_gain(digit_arms, WHOLE.format("isotropic"), LAST.format("isotropic"))
+    assert lower_end(gains[:, -1]) < 0 < -lower_end(-gains[:, -1])
+
+
+def test_informative_digits_right_and_unsure(digit_arms):
+    right = digit_gain(digit_arms, "scales chosen", PIXELS, "accuracy %")[:, -1]
+    assert max(-lower_end(right), -lower_end(-right)) < 1
+    assert lower_end(digit_gain(digit_arms, "scales chosen", PIXELS, "calibration error")[:, -1]) > 0.05
+    assert lower_end(digit_gain(digit_arms, PIXELS, "logistic regression, features", "accuracy %")[:, -1]) > 5
+    moves = digit_gain(digit_arms, WHOLE.format("isotropic"), LAST.format("isotropic"), "accuracy %")[:, -1]
+    assert lower_end(moves) > 5
 
 
 def test_svi_settings():

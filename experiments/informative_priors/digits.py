@@ -1,11 +1,14 @@
-"""Few-shot digits: a network trained on five of ten classes becomes a prior for tasks on the other five.
+"""Few-shot digits: what is learnt of base classes becomes a prior for tasks on other classes.
 
-One redraw: a random split of the classes. The prior's hidden weights are N(trained weights, s^2), its output weights
-N(0, t^2), since the classes are new. The scales s and t of every arm, and the steps of fine-tuning, are chosen on base
-classes alone: a network trained on three of them, tasks on the other two.
+One redraw: a random split of the classes (``few_shot``). A prior of the hidden weights is a normal round the trained
+ones, with one variance, with the covariance of one network's training path (Shwartz-Ziv et al. 2022), or with that of
+networks of many few-shot tasks on base classes; or the hidden weights are held fast and such a prior is of a class's
+output weights. Scales of every prior are chosen by one rule on tasks of the split's tuning classes.
 """
 
-from helpers import diagnostics, mcmc, metrics
+from helpers import densities, diagnostics, mcmc, metrics, networks
+
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -14,108 +17,163 @@ from tensorflow_probability.substrates.jax import distributions as tfd
 
 from experiments import shared
 from experiments.informative_priors import few_shot
-from experiments.informative_priors.few_shot import LAYER, OF_LABELS, SIZE, UNRAVEL
+from experiments.informative_priors.few_shot import FEATURES, HEAD, HIDDEN, OF_LABELS, SIZE, UNRAVEL
 from experiments.what_the_gain_is_made_of import redraws
 
 SETTINGS = {
     **few_shot.SETTINGS,
-    "num_redraws": 10,
-    "hidden_scales": [0.03, 0.1, 0.3, 1.0],
-    "narrow": 0.1,  # the hidden scale of a prior that trusts the trained features
-    "output_scales": [1.0, 3.0, 10.0, 30.0],
+    "num_redraws": 5,
+    # A layer's scale is the root mean square of its weights' prior standard deviations. For every arm the search begins
+    # at these powers of ten, hidden and output layer, and goes to the best place one step away while that is better by
+    # so much: a grid without ends but those of the numbers.
+    "search": {"start": [0.0, 0.5], "step": 0.5, "least_gain": 0.005, "end": 4.0},
     "num_chains": 4,
     "num_warmup": 150,
-    "num_samples": 300,
+    "num_samples": 400,
+    "max_tree_depth": 7,
     "thin": 2,  # draws that predict
-    # Sixty-four networks for each arm: fits that rank scales may be shorter than those that are compared.
-    "tuning": {"num_warmup": 100, "num_samples": 50, "max_tree_depth": 7},
+    # Fits that rank scales may be shorter than those that are compared.
+    "tuning": {"num_chains": 2, "num_warmup": 60, "num_samples": 40, "max_tree_depth": 6},
+    "comparisons": [  # each one's gain over the other
+        ["scales chosen", "N(0, 1)"],
+        ["whole network, isotropic", "scales chosen"],
+        ["whole network, one network", "whole network, isotropic"],
+        ["whole network, many tasks", "whole network, one network"],
+        ["whole network, isotropic", "last layer, isotropic"],
+        ["last layer, one network", "last layer, isotropic"],
+        ["last layer, many tasks", "last layer, isotropic"],
+        ["whole network, many tasks", "fine-tuning"],
+        ["whole network, many tasks", "logistic regression, pixels"],
+        ["scales chosen", "logistic regression, pixels"],
+    ],
 }
-PRIORS = ("pre-trained prior", "pre-trained prior, narrow", "scales only", "N(0, 1)")
-ARMS = (*PRIORS, "fine-tuning", "logistic regression")
-SMALL = {"arm": "N(0, 1)", "redraw": 0, "shots": [1, 5]}
+PIXELS = ("N(0, 1)", "scales chosen")
+LAST = ("last layer, isotropic", "last layer, one network", "last layer, many tasks")
+WHOLE = ("whole network, isotropic", "whole network, one network", "whole network, many tasks")
+PRIORS = (*PIXELS, *LAST, *WHOLE)
+POINTS = ("fine-tuning", "logistic regression, features", "logistic regression, pixels")
+ARMS = (*PRIORS, *POINTS)
+SMALL = {"arm": "N(0, 1)", "redraw": 0}
+OF_HEAD, (UNRAVEL_HEAD, _) = densities.label_log_likelihood(HEAD), networks.weights_of(HEAD, FEATURES - 1)
 
 
 def units():
     """An arm on a split of the classes each."""
-    shots = SETTINGS["shots"]
-    return {name: {"arm": arm, "redraw": i, "shots": shots} for arm in ARMS for i, name in enumerate(names_of(arm))}
+    return {f"{arm}, {i}": {"arm": arm, "redraw": i} for i in range(SETTINGS["num_redraws"]) for arm in ARMS}
 
 
-def names_of(arm):
-    """Return the names of an arm's units."""
-    return [f"{arm}, {i}" for i in range(SETTINGS["num_redraws"])]
+def weights(position, scales, prior):
+    """Return the weights of a position of independent N(0, 1) coordinates: of the output layer alone, or of both.
+
+    The low-rank and the diagonal part have coordinates of their own: the prior is white, and no matrix is factored.
+    """
+    output = (scales[1] * prior.root @ position["output"]).ravel()
+    if "each" not in position:
+        return output
+    hidden = prior.mean + scales[0] * (prior.sd * position["each"] + position["common"] @ prior.factors)
+    return jnp.concatenate([hidden, output])
 
 
-def log_density(position, task):
-    """Log posterior of weights ``location + scale * position``: a prior's numbers are data, one program serves all."""
-    observed, location, scale = task
-    of_labels = OF_LABELS(UNRAVEL(location + scale * position), observed).sum()
-    return tfd.Normal(0.0, 1.0).log_prob(position).sum() + of_labels
+def log_density(position, task, prior):
+    """Log posterior of white coordinates; a task brings its scales, so that one program serves all."""
+    observed, scales = task
+    w = weights(position, scales, prior)
+    of_labels = OF_LABELS(UNRAVEL(w), observed) if "each" in position else OF_HEAD(UNRAVEL_HEAD(w), observed)
+    white = [tfd.Normal(0.0, 1.0).log_prob(leaf).sum() for leaf in jax.tree.leaves(position)]
+    return sum(white) + of_labels.sum()
 
 
-def by_layer(pair):
-    """Return the scale of every weight, of a scale of the hidden and one of the output layer."""
-    return np.array(pair, np.float32)[LAYER]
+def shapes(arm, prior):
+    """Return the shapes of a position."""
+    sizes = {"output": (FEATURES, few_shot.CLASSES)}
+    if arm not in LAST:
+        sizes |= {"each": (HIDDEN,), "common": prior.factors.shape[:1]}
+    return {name: jax.ShapeDtypeStruct(size, jnp.float32) for name, size in sizes.items()}
 
 
-def sample(key, tasks, location, scales, **lengths):
-    """Fit each task under its own scales; return the run and weights [task, chain, draw, weight]."""
+def sample(key, arm, prior, tasks, place, num_chains, **lengths):
+    """Fit each task under scales of those powers of ten; return the run and weights [task, chain, draw, weight]."""
     key_start, key_chains = jax.random.split(key)
-    batch = (len(tasks), SETTINGS["num_chains"])
-    starts = mcmc.normal_starts(key_start, jax.ShapeDtypeStruct((SIZE,), jnp.float32), batch)
-    numbers = few_shot.stacked(tasks), np.tile(location, (len(tasks), 1)), np.stack(scales)
-    posterior = mcmc.sample(key_chains, log_density, starts, tasks=numbers, **lengths)
-    return posterior, location + np.stack(scales)[:, None, None] * np.asarray(posterior.draws)
+    starts = mcmc.normal_starts(key_start, shapes(arm, prior), (len(tasks), num_chains))
+    observed, scales = few_shot.stacked(tasks), np.tile(np.float32(10.0 ** np.array(place)), (len(tasks), 1))
+    if arm in LAST:
+        trained = np.concatenate([prior.mean, np.zeros(SIZE - HIDDEN, np.float32)])
+        observed = observed._replace(x=few_shot.features(trained, observed.x))
+    posterior = mcmc.sample(key_chains, log_density, starts, tasks=(observed, scales), data=prior, **lengths)
+    w = np.asarray(_weights(posterior.draws, scales, prior))
+    if arm in LAST:
+        w = np.concatenate([np.broadcast_to(prior.mean, (*w.shape[:-1], HIDDEN)), w], axis=-1)
+    return posterior, w
 
 
-def tuned_scales(key, tasks, location, pairs):
-    """Fit tuning tasks under every pair of scales: NLL of each pair, its error, and what tells of the fits."""
-    every = [task for _ in pairs for task in tasks]
-    scales = [by_layer(pair) for pair in pairs for _ in tasks]
-    posterior, w = sample(key, every, location, scales, **SETTINGS["tuning"])
-    losses, errors, some = [], [], []
-    for of_task, task in zip(w, every, strict=True):
-        p = of_labels(of_task, task)
-        losses.append(-np.log(p.mean(axis=(0, 1))).mean())
-        errors.append(diagnostics.nll_error(p, np.ones(p.shape[-1], int)))
-        some.append(p[..., :: p.shape[-1] // 3][..., :3])
-    losses, errors = (np.reshape(values, (len(pairs), -1)) for values in (losses, errors))
-    return {
-        "pairs": np.array(pairs),
-        "nll": losses.mean(axis=1),
-        "nll_error": np.sqrt((errors**2).sum(axis=1)) / len(tasks),
-        "p": np.stack(some),
-        **shared.kept_of(posterior),
-    }
+@jax.jit
+def _weights(draws, scales, prior):
+    of_task = jax.vmap(jax.vmap(weights, (0, None, None)), (0, None, None))
+    return jax.lax.map(lambda task: of_task(*task, prior), (draws, scales))
 
 
-def of_labels(w, task):
+def prior_of(arm, redraw):
+    """Return the prior of an arm at scales of 1."""
+    if arm in PIXELS:
+        return few_shot.isotropic(np.zeros(HIDDEN))
+    plain = few_shot.isotropic(few_shot.mean_hidden(redraw))
+    if arm.endswith("isotropic"):
+        return plain
+    learnt = few_shot.of_one_network(redraw) if arm.endswith("one network") else few_shot.of_many_tasks(redraw)
+    # In whole networks the priors differ in the hidden layer alone: new classes have new output weights.
+    return plain._replace(root=learnt.root) if arm in LAST else learnt._replace(root=plain.root)
+
+
+def searched(key, arm, prior, tasks):
+    """Choose an arm's scales by the mean NLL of tuning tasks; return the place chosen, and what was found at each.
+
+    A place is the powers of ten of both scales. Where the hidden layer is held fast, its power is that of the start.
+    """
+    search, found = SETTINGS["search"], {}
+    moves = [(0.0,) if arm in LAST else (-1.0, 0.0, 1.0), (-1.0, 0.0, 1.0)]
+    best, better = None, tuple(search["start"])
+    while best is None or found[best][0] - found[better][0] >= search["least_gain"]:
+        best = better
+        for move in itertools.product(*moves):
+            place = tuple(np.add(best, np.multiply(search["step"], move)).tolist())
+            if place not in found and max(np.abs(place)) <= search["end"]:
+                found[place] = tried(key, arm, prior, tasks, place)
+        better = min(found, key=lambda place: found[place][0])
+    return best, found
+
+
+def tried(key, arm, prior, tasks, place):
+    """Fit tuning tasks at a place: the mean NLL, its error, and the share of warm-up's trajectories at their limit.
+
+    All places have one key, so that noise which they share does not choose between them.
+    """
+    posterior, w = sample(key, arm, prior, tasks, place, **SETTINGS["tuning"])
+    p = [of_labels(few_shot.probabilities(of_task, task["x"]), task) for of_task, task in zip(w, tasks, strict=True)]
+    errors = [diagnostics.nll_error(one, np.ones(one.shape[-1], int)) for one in p]
+    loss = np.mean([-np.log(one.mean(axis=(0, 1))).mean() for one in p])
+    return float(loss), float(np.linalg.norm(errors) / len(p)), float(posterior.warmup.at_limit.mean())
+
+
+def of_labels(p, task):
     """Return the probability of each label of a task's other images, [chain, draw, point]."""
-    p = np.asarray(few_shot.probabilities(w, task["x"]), np.float64)
-    return np.clip(p[..., np.arange(len(task["y"])), task["y"]], redraws.LEAST, 1.0)
+    return np.clip(np.asarray(p, np.float64)[..., np.arange(len(task["y"])), task["y"]], redraws.LEAST, 1.0)
 
 
-def unit(arm, redraw, shots):
-    """Fit one arm to one split of the classes."""
-    classes, tuning, tasks = few_shot.problem(redraw, shots)
-    if arm == "logistic regression":
-        return few_shot.logistic_regression(tuning, tasks)
-    if arm == "fine-tuning":
-        return few_shot.fine_tuning(redraw, classes, tuning, tasks)
-    trained = arm.startswith("pre-trained")
-    found, pair = {}, [1.0, 1.0]
+def unit(arm, redraw):
+    """Fit one arm to the tasks of one split of the classes."""
+    if arm in POINTS:
+        return few_shot.fine_tuning(redraw) if arm == "fine-tuning" else few_shot.ridge(redraw, arm)
+    _, tuning, tasks = few_shot.problem(redraw)
+    prior, place, found = prior_of(arm, redraw), (0.0, 0.0), {}
     if arm != "N(0, 1)":
-        hidden = [SETTINGS["narrow"]] if arm.endswith("narrow") else SETTINGS["hidden_scales"]
-        pairs = [[a, b] for a in hidden for b in SETTINGS["output_scales"]]
-        location = trained * few_shot.features(shared.key(SETTINGS["seed"], "three", redraw, 0), classes[:3])
-        found["tuning"] = tuned_scales(shared.key(SETTINGS["seed"], arm, "tuning", redraw), tuning, location, pairs)
-        pair = pairs[int(found["tuning"]["nll"].argmin())]
-    location = trained * few_shot.features(shared.key(SETTINGS["seed"], "five", redraw, 0), classes[:5])
-    lengths = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
-    key, scales = shared.key(SETTINGS["seed"], arm, redraw), len(tasks) * [by_layer(pair)]
-    posterior, w = sample(key, tasks, location, scales, **lengths)
-    run = shared.kept_of(posterior)
-    return found | run | {"w": w[:, :, :: SETTINGS["thin"]], "chosen": np.array(pair)}
+        place, found = searched(shared.key(SETTINGS["seed"], arm, "tuning", redraw), arm, prior, tuning)
+    lengths = {name: SETTINGS[name] for name in ("num_chains", "num_warmup", "num_samples", "max_tree_depth")}
+    posterior, w = sample(shared.key(SETTINGS["seed"], arm, redraw), arm, prior, tasks, place, **lengths)
+    w = w[:, :, :: SETTINGS["thin"]]
+    p = {str(i): np.asarray(few_shot.probabilities(w[i], task["x"])) for i, task in enumerate(tasks)}
+    rest = {"tried": np.array([*found]), "found": np.array([*found.values()])} if found else {}
+    sizes = {"mean": np.sqrt((prior.mean**2).mean()), "sd": prior.size}
+    return {"p": p, "chosen": np.array(place), "sizes": sizes, **rest, **shared.kept_of(posterior)}
 
 
 def score_of(p, y):
@@ -124,28 +182,26 @@ def score_of(p, y):
     return {name: float(found[of]) for name, of in redraws.NAMES.items()}
 
 
-def score(drawn, arm, redraw, shots):
-    """Scores by number of images, and what was chosen and how the chains mixed."""
-    *_, tasks = few_shot.problem(redraw, shots)
-    chosen = {"chosen": drawn["chosen"].tolist()}
-    if arm not in PRIORS:
-        scored = redraws.scored_starts if arm == "fine-tuning" else redraws.scored_parts
-        found = [scored(drawn["p"][str(i)], task["y"], score_of) for i, task in enumerate(tasks)]
-        return in_words(found) | {"check": chosen}
+def score(drawn, arm, redraw):
+    """Scores by number of images, and what was chosen of what, and how the chains mixed."""
+    *_, tasks = few_shot.problem(redraw)
+    check = {"chosen": drawn["chosen"].tolist()}
+    if arm in POINTS:
+        found = [redraws.scored_parts(drawn["p"][str(i)][None], task["y"], score_of) for i, task in enumerate(tasks)]
+        return in_words(found) | {"check": check | {"nll": drawn["nll"].tolist()}}
     found, some = [], []
-    for w, task in zip(drawn["w"], tasks, strict=True):
-        p = np.asarray(few_shot.probabilities(w, task["x"]))
+    for i, task in enumerate(tasks):
+        p = drawn["p"][str(i)]
         halves = [half.mean(axis=0) for chain in p for half in np.array_split(chain, 2)]
-        label = of_labels(w, task)
+        label = of_labels(p, task)
         of_chains = [-float(np.log(chain.mean(axis=0)).mean()) for chain in label]
         more = {"nll_error": diagnostics.nll_error(label, np.ones(len(task["y"]), int)), "nll_by_chain": of_chains}
         found.append(redraws.scored_parts(halves, task["y"], score_of) | more)
         some.append(label[..., :: label.shape[-1] // 5][..., :5])
-    rhat = diagnostics.summarize(np.moveaxis(drawn["stats"]["log_density"], 0, 2)).rhat
-    check = shared.diagnosed(shared.run_of(drawn), np.stack(some)) | {"rhat_log_density": float(rhat.max())} | chosen
-    if "tuning" in drawn:
-        check["tuning"] = {name: drawn["tuning"][name].tolist() for name in ("pairs", "nll", "nll_error")}
-        check["tuning"]["check"] = shared.diagnosed(shared.run_of(drawn["tuning"]), drawn["tuning"]["p"])
+    check |= shared.diagnosed(shared.run_of(drawn), np.stack(some))
+    check["sizes"] = {name: float(size) for name, size in drawn["sizes"].items()}
+    if "tried" in drawn:
+        check |= {"tried": drawn["tried"].tolist(), "found": drawn["found"].tolist()}
     return in_words(found) | {"check": check}
 
 
@@ -160,4 +216,5 @@ def in_words(found):
 def rows(scored):
     """A row for each arm, with entries over splits."""
     parts = ("scores", "nll_by_chain", "check")
-    return [{"name": arm, **{part: [scored[name][part] for name in names_of(arm)] for part in parts}} for arm in ARMS]
+    splits = range(SETTINGS["num_redraws"])
+    return [{"name": arm, **{part: [scored[f"{arm}, {i}"][part] for i in splits] for part in parts}} for arm in ARMS]
