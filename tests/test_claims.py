@@ -889,33 +889,92 @@ def test_svi_minibatches_pay_with_many_data():
 
 @pytest.fixture
 def family():
-    """Rows of the minibatch samplers, by name and step size."""
-    found = json.loads((RESULTS / "sgmcmc/step_sizes.json").read_text())["rows"]
-    return {(row["name"], row["step_size"]): row for row in found}
+    """Rows of the minibatch samplers, of NUTS and of the guides, by name."""
+    return rows("sgmcmc/step_sizes")
 
 
-def test_sgmcmc_family(family):
-    fisher = {step: row for (name, step), row in family.items() if name == "SGFS, identity"}
-    best = min(fisher.values(), key=lambda row: row["tv"])
-    assert best["tv"] < 5e-3 and fisher[1e-2]["tv"] > best["tv"] + 3 * fisher[1e-2]["tv_error"]
-    fits = family["SVI, diagonal", 0.0]["tv_chains"] + family["SVI, full", 0.0]["tv_chains"]
-    assert min(fits) > best["tv"]
+SAMPLED = ["SGLD", "cyclical SGLD", "preconditioned SGLD", "SGNHT", "SGFS, identity", "SGFS, proportional"]
+CENTRED = ["SGLD, control variates", "SGLD, control variates, from the mode"]
 
 
-def test_sgmcmc_which_rows_have_mixed(family):
-    """The page says that no row of its table, the best of each sampler, has mixed, but that of NUTS."""
-    assert family["NUTS", 0.0]["mixed"]
-    for sampler in {name for name, step in family if step}:
-        best = min((row for (name, _), row in family.items() if name == sampler), key=lambda row: row["tv"])
-        assert not best["mixed"]
+def test_sgmcmc_averages_are_near_and_the_spread_is_not(family):
+    reference = family["NUTS, long"]
+    assert reference["mixed"] and reference["tv"] < 0.0005
+    settings = read_result("sgmcmc/step_sizes")["settings"]
+    for name in settings["step_sizes"]:
+        row = family[name]
+        assert not row["keeps_spread"] and not row["samples"]
+        assert min(row.get("spread_ratio", [2.0])) > 1 + settings["spread"]
+        assert np.mean(row.get("tv", 0.0)) < settings["limit"]
+        assert len(row["seeds_with_a_run"]) == settings["num_seeds"] or name in ["SGHMC", *CENTRED]
+    assert [name for name in settings["step_sizes"] if family[name]["near"]] == ["SGLD", "SGNHT"]
+    assert len(family["SGHMC"]["seeds_with_a_run"]) < 2
+    for name in ("preconditioned SGLD", "SGFS, identity"):
+        assert all(family[name]["mixed"])
 
 
-def test_sgmcmc_growth():
-    found = json.loads((RESULTS / "sgmcmc/data_sizes.json").read_text())["rows"]
-    time = {row["size"]: {name: np.median(value) for name, value in row["microseconds"].items()} for row in found}
+def test_sgmcmc_nuts_at_as_many_gradients_is_nearer(family):
+    equal = family["NUTS"]
+    assert equal["near"] and equal["keeps_spread"] and not any(equal["mixed"])
+    assert max(equal["gradients"]) < 1.3 * family["SGLD"]["gradients"][0]
+    assert np.mean(equal["tv"]) < 2 * np.mean(equal["tv_chance"])
+    for name in ("SGLD", "SGFS, identity"):
+        mean, half = metrics.interval(np.subtract(family[name]["tv"], equal["tv"]))
+        assert mean > half
+    assert np.mean(family["SVI, diagonal"]["tv"]) > max(np.mean(family[name]["tv"]) for name in SAMPLED)
+
+
+def test_sgmcmc_control_variates_lower_the_error_of_large_steps_alone(family):
+    plain, centred, _ = (np.array([at["tv"] for at in family[name]["curves"]["0"]]) for name in ("SGLD", *CENTRED))
+    mean, half = metrics.interval((plain - centred)[3:].mean(axis=0))
+    assert half < mean < 0.25 * plain[3:].mean()
+    for step in (1, 2):  # the steps that are chosen, and half of them
+        mean, half = metrics.interval((plain - centred)[step])
+        assert abs(mean) < half
+
+
+def test_sgmcmc_friction_and_alpha_decide(family):
+    frictions = {given: {at["step_size"]: at for at in curve} for given, curve in family["SGHMC"]["curves"].items()}
+    assert frictions["0.01"][0.008]["tv_together"] > 0.03 > 0.005 > frictions["100"][0.008]["tv_together"]
+    slow = family["SGNHT"]["curves"]["100"]
+    assert all(np.mean(at["ess_of_predictions"]) < 15 for at in slow if at["finite"])
+
+
+@pytest.fixture
+def growth():
+    """Rows of growing data, by size."""
+    return rows("sgmcmc/data_sizes", "size")
+
+
+def test_sgmcmc_growth_of_times(growth):
+    time = {
+        size: {name: np.median(value) for name, value in row["microseconds"].items()} for size, row in growth.items()
+    }
     langevin = [of["SGLD"] for of in time.values()]
     assert max(langevin) < 5 * min(langevin)
     assert time[1_000_000]["whole gradient"] > 100 * time[1000]["whole gradient"]
+
+
+def test_sgmcmc_growth_of_what_is_sampled(growth):
+    for size in (1000, 10_000):
+        row = growth[size]
+        assert row["reference"]["mixed"] and row["reference"]["tv"] < 0.3 * row["limit"]
+        assert not any(found["samples"] or found["keeps_spread"] for found in row["samplers"])
+    plain, centred, fisher = growth[1000]["samplers"]
+    assert not plain["seeds_with_a_run"] and len(centred["seeds_with_a_run"]) < len(fisher["seeds_with_a_run"]) == 3
+    assert fisher["near"] and min(fisher["spread_ratio"]) > 1.1 and not all(fisher["mixed"])
+    assert sum(len(found["seeds_with_a_run"]) for found in growth[10_000]["samplers"]) < 2
+    assert [
+        min(at["tv_together"] for at in found["curves"]["0"]) < growth[1000]["limit"]
+        for found in growth[1000]["samplers"]
+    ] == [True] * 3
+
+
+def test_sgmcmc_no_laplace_may_be_a_reference(growth):
+    climbs = [found for row in growth.values() for found in row["laplace"]]
+    assert {size for size, row in growth.items() if row["laplace"]} == {10_000, 100_000, 1_000_000}
+    assert min(found.get("k_hat", np.inf) for found in climbs) > 5
+    assert all("k_hat" in found for found in climbs if found["least_eigenvalue"] > 0)
 
 
 def test_three_chosen_scales_do_as_well_as_sharing_on_the_sources_data():
