@@ -1,80 +1,82 @@
-"""When pooling pays: number of tasks, labels per task, unequal sizes, noise, one alien task.
+"""When pooling pays: number of tasks, labels per task, unequal sizes, one alien task.
 
-At every setting 20 redrawn data sets; separate networks under N(0, 1), separate networks under the scales that
-cross-validation chose on the sources' tasks (numbers of the stored ``prior_scale``), and the hierarchical network.
+Every arm has the same data and nothing else. The flat networks' scales are one triple for all tasks, that of the least
+NLL of points left out of five folds of these very data, however few they are; beside them stand scales that are learnt
+with the weights, and N(0, 1). The base setting, eighteen tasks of 50 labels, has the data sets of ``arms``.
 """
 
-from helpers import densities, hierarchical
+from helpers import densities, metrics
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import headlines, shared
-from experiments.what_the_gain_is_made_of import redraws
+from experiments import shared
+from experiments.what_the_gain_is_made_of import arms, choice, redraws
 
 SETTINGS = {
-    "seed": 3002,
-    "num_redraws": 20,
-    "num_tasks": [2, 5, 50],
-    "num_train": [5, 15, 200],
-    "noise": [0.2, 0.5],
-    "sizes": [5, 15, 50, 100, 150],  # four tasks of each, in one fit and alone
-    "tempered": redraws.TEMPERED,
-    "num_warmup": 300,
-    "num_samples": 400,
-    "num_kept": 200,  # draws of each chain that predict
+    # Redraws of each setting [number of tasks, labels of each], fewer where a fit takes minutes.
+    "num_redraws": {
+        "2, 50": 10, "5, 50": 5, "18, 50": 4, "18, 5": 5, "18, 15": 5, "2, 5": 5, "2, 200": 5, "50, 5": 5,
+        "50, 50": 3, "18, 200": 3, "alien": 4, "unequal sizes": 3,
+    },
     "threshold_nll": 0.005,  # fixed before any result was seen: a smaller difference is called none
-}
-BASE = {"num_tasks": 18, "num_train": 50, "noise": 0.3}  # its data sets are those of attribution
-PLACES = [("base", 18), *[(what, value) for what in BASE for value in SETTINGS[what]]]
-PLACES += [("unequal sizes", len(SETTINGS["sizes"])), ("alien", 1)]
-ARMS = ("N(0, 1)", "chosen scales", "hierarchical")
-SIZES = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
-SMALL = {"what": "num_tasks", "value": 5, "arm": "hierarchical", "scales": None, "redraw": 0, **SIZES}
+}  # fmt: skip
+SEED = 3041
+NOISE = 0.3
+SIZES_OF_TASKS = [5, 15, 50, 100, 150]  # four tasks of each, in one fit
+RUN = {"num_warmup": 300, "num_samples": 800}
+LONG_RUN = {"num_warmup": 300, "num_samples": 1200}  # under a wide hyperprior draws are worth less
+# Layers trade factors where tanh is a line, so that one of them may stay at 1.
+TRIPLES = [[a, 1.0, b] for a in (0.0625, 0.25, 0.5, 1.0) for b in (0.75, 3.0, 12.0, 48.0)]
+FINALISTS = 3
+MOST_OF_FOLDS = 1000  # labels by which scales are chosen; of more there are enough tasks
+SHARED = {"hierarchical, N+(0, 1)": redraws.HIERARCHICAL, "hierarchical, N+(0, 5)": arms.WIDE}
+LEARNT = "scales learnt, N+(0, 5)"
+ARMS = ("N(0, 1)", "scales chosen", "hierarchical, N+(0, 1)")
+WIDE = ("hierarchical, N+(0, 5)", LEARNT)
+SMALL = {"setting": "2, 5", "arm": "scales chosen", "redraw": 0}
 
 
 def units():
     """An arm at one setting on a data set each."""
-    scales = dict(zip(ARMS, ([1.0, 1.0, 1.0], headlines.chosen()["scales"], None), strict=True))
     return {
-        name: {"what": what, "value": value, "arm": arm, "scales": scales[arm], "redraw": i, **SIZES}
-        for what, value in PLACES
-        for arm in ARMS
-        for i, name in enumerate(names_of(what, value, arm))
+        f"{setting}, {arm}, {i}": {"setting": setting, "arm": arm, "redraw": i}
+        for setting, arm in places()
+        for i in range(SETTINGS["num_redraws"][setting])
     }
 
 
-def names_of(what, value, arm):
-    """Return the names of an arm's units at one setting."""
-    return [f"{what} {value}, {arm}, {i}" for i in range(SETTINGS["num_redraws"])]
+def places():
+    """Return settings and the arms at each."""
+    of_arms = dict.fromkeys(SETTINGS["num_redraws"], ARMS)
+    # With few tasks a hyperprior may decide, so that a wider one stands beside N+(0, 1).
+    of_arms |= dict.fromkeys(("2, 50", "5, 50"), ARMS + WIDE)
+    of_arms |= dict.fromkeys(("unequal sizes", "alien"), (ARMS[0], ARMS[-1]))
+    of_arms["18, 50"] = ARMS[-1:]  # the others are those of ``arms``
+    return [(setting, arm) for setting, names in of_arms.items() for arm in names]
 
 
-def problem(what, value, redraw):
-    """Return training points, labels and their weights, test points and labels; all with a leading axis [task]."""
-    if what == "unequal sizes":
-        return unequal(redraw)
-    moved = {what: value} if what in BASE else {}
-    tasks = redraws.drawn(*([what, value] if moved else []), redraw, **{**BASE, **moved})
-    x, y, x_test, y_test = tasks[:4]
-    if what == "alien":  # in the place of the last task, so that the others can be compared
-        strange = stripes(shared.key(redraws.SEED, "alien", redraw), BASE["num_train"] + redraws.NUM_TEST)
-        (x, x_test), (y, y_test) = (
-            (train.at[-1].set(new[: BASE["num_train"]]), test.at[-1].set(new[BASE["num_train"] :]))
-            for train, test, new in zip((x, y), (x_test, y_test), strange, strict=True)
-        )
-    return x, y, jnp.ones(y.shape), x_test, y_test
-
-
-def unequal(redraw):
-    """Four tasks of each size, each scaled by its own training points, padded to the largest."""
-    parts = []
-    for size in SETTINGS["sizes"]:
-        tasks = redraws.drawn("size", size, redraw, num_tasks=4, num_train=size)
-        pad = [(0, 0), (0, max(SETTINGS["sizes"]) - size)]
-        x, y = jnp.pad(tasks.x_train, [*pad, (0, 0)]), jnp.pad(tasks.y_train, pad)
-        parts.append((x, y, jnp.pad(jnp.ones(tasks.y_train.shape), pad), tasks.x_test, tasks.y_test))
-    return [jnp.concatenate(leaves) for leaves in zip(*parts, strict=True)]
+def problem(setting, redraw):
+    """Return a list of parts, each tasks of one size."""
+    if setting == "unequal sizes":
+        options = {"num_tasks": 4, "noise": NOISE}
+        return [redraws.drawn("size", size, redraw, num_train=size, **options) for size in SIZES_OF_TASKS]
+    if setting == "alien":  # in the place of the last task, so that the others can be compared
+        tasks = redraws.drawn(redraw, noise=NOISE)
+        num_train = tasks.y_train.shape[1]
+        x, y = stripes(shared.key(redraws.SEED, "alien", redraw), num_train + redraws.NUM_TEST)
+        return [
+            tasks._replace(
+                x_train=tasks.x_train.at[-1].set(x[:num_train]),
+                y_train=tasks.y_train.at[-1].set(y[:num_train]),
+                x_test=tasks.x_test.at[-1].set(x[num_train:]),
+                y_test=tasks.y_test.at[-1].set(y[num_train:]),
+            )
+        ]
+    num_tasks, num_train = map(int, setting.split(", "))
+    names = [redraw] if setting == "18, 50" else ["pooling", setting, redraw]
+    return [redraws.drawn(*names, num_tasks=num_tasks, num_train=num_train, noise=NOISE)]
 
 
 def stripes(key, num_points):
@@ -86,40 +88,93 @@ def stripes(key, num_points):
     return x, (side ^ jax.random.bernoulli(key_flip, 0.1, (num_points,))).astype(jnp.int32)
 
 
-def unit(what, value, arm, scales, redraw, **sizes):
-    """Fit one arm, separate networks under ``scales`` or, without, the hierarchical network."""
-    x, y, weight, *_ = problem(what, value, redraw)
-    key = shared.key(SETTINGS["seed"], what, value, arm, redraw)
-    observed = densities.observe(x, y, scales, weight=weight)
-    if scales is None:
-        shapes = hierarchical.shapes(redraws.NETWORK, len(y), 2)
-        posterior = redraws.fit_hierarchical(key, redraws.HIERARCHICAL, shapes, observed, **sizes)
+def joined(parts):
+    """Return training points, labels and their weights, padded to the largest part; all [task, point, ...]."""
+    most = max(part.y_train.shape[1] for part in parts)
+
+    def padded(part):
+        pad = [(0, 0), (0, most - part.y_train.shape[1])]
+        weight = jnp.pad(jnp.ones(part.y_train.shape), pad)
+        return jnp.pad(part.x_train, [*pad, (0, 0)]), jnp.pad(part.y_train, pad), weight
+
+    return [jnp.concatenate(leaves) for leaves in zip(*map(padded, parts), strict=True)]
+
+
+def test_of(parts):
+    """Return test points and labels of all tasks."""
+    return [jnp.concatenate([getattr(part, name) for part in parts]) for name in ("x_test", "y_test")]
+
+
+def unit(setting, arm, redraw):
+    """Fit one arm, with what it chose."""
+    parts = problem(setting, redraw)
+    x, y, weight = joined(parts)
+
+    def key(*names):
+        return shared.key(SEED, setting, arm, redraw, *names)
+
+    if arm in ("N(0, 1)", "scales chosen"):
+        found = [chosen(key("folds", i), part) if arm != "N(0, 1)" else NOTHING for i, part in enumerate(parts)]
+        counts = [len(part.y_train) for part in parts]
+        scales = np.repeat([one["scales"] for one in found], counts, axis=0)
+        fit = redraws.fit_flat(key("chains"), densities.observe(x, y, scales, weight=weight), **RUN)
+        found = {name: np.stack([one[name] for one in found]) for name in NOTHING}
+        return found | redraws.kept(fit)
+    observed = densities.observe(x, y, weight=weight)
+    if arm == LEARNT:
+        fit = arms.fit_shared(key("chains"), arms.WIDE, observed, means=(), **LONG_RUN)
     else:
-        posterior = redraws.fit_flat(key, observed, **sizes)
-    return redraws.kept(posterior, SETTINGS["num_kept"])
+        fit = arms.fit_shared(key("chains"), SHARED[arm], observed, **(LONG_RUN if arm in WIDE else RUN))
+    return redraws.kept(fit)
 
 
-def score(drawn, what, value, scales, redraw, **_):
+NOTHING = {"scales": np.ones(3), "held_out": np.zeros(0)}
+
+
+def chosen(key, part):
+    """Return the triple of scales of the least NLL left out of five folds, and the NLL of all, mean over tasks."""
+    key_short, key_long = jax.random.split(key)
+    num_train = part.y_train.shape[1]
+    seen = jax.tree.map(lambda a: a[: max(2, MOST_OF_FOLDS // num_train)], part)
+    short = left_out(key_short, seen, TRIPLES, **arms.SETTINGS["short"])
+    best = np.argsort(short)[:FINALISTS]
+    long = left_out(key_long, seen, [TRIPLES[i] for i in best], **arms.SETTINGS["long"])
+    return {"scales": np.array(TRIPLES[best[long.argmin()]]), "held_out": short}
+
+
+def left_out(key, tasks, triples, **sizes):
+    """Return the NLL of points left out under each triple, mean over tasks; tasks may have fewer points than bins."""
+    y = choice.in_folds(tasks.y_train)
+
+    def one(key, scales):
+        p = choice.fit_folds(key, tasks, scales, **sizes)[1].mean(axis=(0, 1), dtype=np.float64)
+        return float(metrics.negative_log_likelihood(np.clip(p, redraws.LEAST, 1 - redraws.LEAST), y))
+
+    return np.array([one(jax.random.fold_in(key, i), scales) for i, scales in enumerate(triples)])
+
+
+def score(drawn, setting, arm, redraw):
     """Scores on the test points, and the NLL of every task."""
-    *_, x_test, y_test = problem(what, value, redraw)
-    if scales is None:
-        p = np.asarray(redraws.probabilities(redraws.LOGITS, drawn["draws"], x_test))
-        found = redraws.with_sampler(drawn, p, y_test)
-    else:
+    x_test, y_test = test_of(problem(setting, redraw))
+    if arm in ("N(0, 1)", "scales chosen"):
         p = np.asarray(redraws.flat_probabilities(drawn["draws"], x_test))
         found = redraws.scored(p, y_test) | {"check": redraws.checked(drawn, p)}
-    of_tasks = [(p[:, :, task], y_test[task]) for task in range(len(y_test))]
-    of_tasks = [redraws.scored(*one) for one in of_tasks]
-    more = {f"task_{name}": [round(one[name], 6) for one in of_tasks] for name in ("nll", "nll_error")}
+        more = {"scales": drawn["scales"].tolist()}
+    else:
+        draws = {"mean": {}, **drawn["draws"]}
+        p = np.asarray(redraws.probabilities(redraws.LOGITS, draws, x_test))
+        found, more = redraws.with_sampler(drawn, p, y_test), {}
+    of_tasks = [redraws.scored(p[:, :, task], y_test[task]) for task in range(len(y_test))]
+    more |= {f"task_{name}": [round(one[name], 6) for one in of_tasks] for name in ("nll", "nll_error")}
     return found | {"more": more}
 
 
 def rows(scored):
     """A row for each arm at each setting, with entries over data sets."""
     found = []
-    for what, value in PLACES:
-        for arm in ARMS:
-            row = redraws.row(f"{what} {value}, {arm}", [scored[name] for name in names_of(what, value, arm)])
-            row["more"] |= {"what": what, "value": value, "arm": arm}
-            found.append(row)
+    for setting, arm in places():
+        redrawn = range(SETTINGS["num_redraws"][setting])
+        row = redraws.row(f"{setting}, {arm}", [scored[f"{setting}, {arm}, {i}"] for i in redrawn])
+        row["more"] |= {"setting": setting, "arm": arm}
+        found.append(row)
     return found
