@@ -450,9 +450,12 @@ def pool_gain(pool):
     return gain
 
 
-def test_pooling_loses_to_chosen_scales_with_five_tasks_and_gains_with_fifty(pool_gain):
+def test_pooling_loses_to_chosen_scales_with_five_tasks_and_gains_with_fifty(pool, pool_gain):
     assert lower_end(-pool_gain("5, 50", "scales chosen")) > THRESHOLD
     assert lower_end(pool_gain("50, 50", "scales chosen")) > THRESHOLD
+    many = {arm: pool["50, 50", arm] for arm in ("scales chosen", POOLED)}
+    for one, chains in zip(many["scales chosen"]["nll"], many[POOLED]["nll_by_chain"], strict=True):
+        assert max(chains) < one
     two = pool_gain("2, 50", "scales chosen")
     assert two.mean() < 0 and lower_end(two) < 0 and lower_end(-two) < 0  # open
     wide = "hierarchical, N+(0, 5)"
