@@ -1,0 +1,1 @@
+"""Experiments of the page of this name, and what they share with it."""
