@@ -5,7 +5,7 @@ from helpers.common import take
 
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import arviz
@@ -135,23 +135,33 @@ def run(name: str, kind: str, budget: int, value: float, seed: int) -> dict:
     problem = of.problem(kind)
     key = shared.key(SEED, name, kind, budget, f"{value:g}", seed)
     with svi.standard():
-        drawn, seconds = (_book if method.run is None else partial(_mapped, method.run))(key, problem, budget, value)
+        if method.run is None:
+            drawn, seconds = _book(key, problem, budget, value)
+        else:
+            drawn, seconds = _mapped(name, key, kind, budget, value)
     linear = name.startswith("Laplace")
     each = [_of_task(take(drawn, task), problem.x[task], linear, method.kind) for task in range(len(problem.y))]
     found = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
     return found | {"gradients": np.asarray(drawn.gradients, np.float64), "seconds": np.array(seconds)}
 
 
-def _mapped(of_task, key, problem, budget, value):
-    """Run a method on one task after the other, in one program; return the seconds of the processor it took."""
-    keys = jax.random.split(key, len(problem.y))
+@lru_cache(maxsize=4)
+def _program(name, kind, budget, value):
+    """Compile a method for one task after the other: seeds share it."""
+    observed = of.problem(kind).observed
 
     def each(keys, observed):
-        return jax.lax.map(lambda pair: of_task(*pair, budget, value), (keys, observed))
+        return jax.lax.map(lambda pair: METHODS[name].run(*pair, budget, value), (keys, observed))
 
-    program = jax.jit(each).lower(keys, problem.observed).compile()
+    return jax.jit(each).lower(jax.random.split(jax.random.key(0), len(observed.y)), observed).compile()
+
+
+def _mapped(name, key, kind, budget, value):
+    """Run a method on one task after the other; return the seconds of the processor it took, too."""
+    observed, program = of.problem(kind).observed, _program(name, kind, budget, value)
+    keys = jax.random.split(key, len(observed.y))
     begun = time.process_time()
-    drawn = jax.block_until_ready(program(keys, problem.observed))
+    drawn = jax.block_until_ready(program(keys, observed))
     seconds = time.process_time() - begun
     return jax.tree.map(np.asarray, drawn), seconds
 
