@@ -73,7 +73,9 @@ def measured(found: dict, kind: str) -> dict:
             "tv": tv,
             "tv_by_task": of.rounded(by_task),
             "tv_far": apart(p, truth, far, far)[0],
-            "within": float(within.mean()),  # what chance alone makes of the total variation, by the run's own groups
+            "within": float(
+                within.mean()
+            ),  # what chance alone makes of the total variation, as the run's own groups say
             "agreement": float(((p > 0.5) == (mean > 0.5))[:, test].mean()),
             "wasserstein": float(np.abs(found["quantiles"] - truth.quantiles.mean(axis=1)).mean()),
             "nll": scores["NLL"],

@@ -33,6 +33,7 @@ class Method(NamedTuple):
     values: list[float]
     kind: str  # whether it fits an approximation, samples, or aims at another target
     undefined: Callable[[int, float], str] = lambda budget, value: ""  # why there is no such cell
+    resampled: bool = False  # whether its draws come from a weighted cloud: parts of them are not independent
 
 
 def _ensemble(budget, value):
@@ -63,7 +64,7 @@ METHODS = {
     },
     "SWAG": Method(fits.swag, "step size", [1e-3, 3e-3, 1e-2], FIT),
     "Pathfinder": Method(fits.pathfinder, "memory", [5, 10, 20], FIT, _path),
-    "multi-Pathfinder": Method(fits.multipathfinder_, "memory", [5, 10, 20], FIT, _paths),
+    "multi-Pathfinder": Method(fits.multipathfinder_, "memory", [5, 10, 20], FIT, _paths, resampled=True),
     **{
         f"SVI, {name}": Method(partial(fits.guide, name=name), "learning rate", SLOW, FIT)
         for name in ("mean-field", "low-rank", "full-rank", "flow")
@@ -109,6 +110,7 @@ METHODS = {
         [1, 2, 5],
         SAMPLE,
         _fewer("particles", lambda b, v: int(b / (chains.POWERS * (v * chains.LEAPFROG + 2)))),
+        resampled=True,
     ),
     "deep ensemble": Method(partial(fits.ensemble, prior=False), "steps a member", [100, 300, 1000], OTHER, _ensemble),
     "ensemble of modes": Method(
@@ -140,7 +142,7 @@ def run(name: str, kind: str, budget: int, value: float, seed: int) -> dict:
         else:
             drawn, seconds = _mapped(name, key, kind, budget, value)
     linear = name.startswith("Laplace")
-    each = [_of_task(take(drawn, task), problem.x[task], linear, method.kind) for task in range(len(problem.y))]
+    each = [_of_task(take(drawn, task), problem.x[task], linear, method) for task in range(len(problem.y))]
     found = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
     return found | {"gradients": np.asarray(drawn.gradients, np.float64), "seconds": np.array(seconds)}
 
@@ -198,15 +200,17 @@ def predicted(vectors, centre, x, linear):
     return jax.lax.map(one, vectors)
 
 
-def _of_task(drawn, x, linear, kind):
+def _of_task(drawn, x, linear, method):
     """Summarise one task: means of four groups of chains or of draws, quantiles of p, ESS of predictions."""
     count = int(drawn.count.min())
     p = [np.asarray(predicted(chain, drawn.centre, x, linear))[:count] for chain in drawn.vectors]
     parts = p if len(p) > 1 else [block if len(block) else p[0] for block in np.array_split(p[0], NUM_GROUPS)]
     groups = [np.mean([part.mean(axis=0) for part in group], axis=0) for group in _grouped(parts)]
+    if method.resampled:  # one run does not know its Monte Carlo error
+        groups = NUM_GROUPS * [np.mean(groups, axis=0)]
     some = np.stack([chain[:, : of.NUM_SPREAD] for chain in p])
     ess = np.full(of.NUM_SPREAD, np.nan)
-    if kind == SAMPLE and count >= 8 and len(p) > 1 and np.isfinite(some).all():
+    if method.kind == SAMPLE and not method.resampled and count >= 8 and len(p) > 1 and np.isfinite(some).all():
         ess = np.array([arviz.ess(some[..., i].astype(np.float64)) for i in range(of.NUM_SPREAD)])
     quantiles = np.quantile(some.reshape(-1, of.NUM_SPREAD), of.LEVELS, axis=0).T
     return {"groups": np.stack(groups), "quantiles": quantiles, "ess": ess, "draws": np.array(count * len(p))}
