@@ -49,6 +49,7 @@ SECONDS = {
     "data": 28,
     "rotation": 28,
     "index": 25,
+    "comparing-inference": 20,
     "minibatch-limits": 20,
     "originals": 18,
     "modes": 8,

@@ -73,9 +73,7 @@ def measured(found: dict, kind: str) -> dict:
             "tv": tv,
             "tv_by_task": of.rounded(by_task),
             "tv_far": apart(p, truth, far, far)[0],
-            "within": float(
-                within.mean()
-            ),  # what chance alone makes of the total variation, as the run's own groups say
+            "within": float(within.mean()),  # the distance that chance alone makes, as its groups say
             "agreement": float(((p > 0.5) == (mean > 0.5))[:, test].mean()),
             "wasserstein": float(np.abs(found["quantiles"] - truth.quantiles.mean(axis=1)).mean()),
             "nll": scores["NLL"],
