@@ -213,11 +213,10 @@ def chees(key, task, budget, value):
     key_start, key_warm, key_draws = jax.random.split(key, 3)
     count, density = int(value), partial(of.log_density, task=task)
     settings = {"mass_matrix_estimation": "diagonal", "max_leapfrog_steps": 100}
-    warmup = blackjax.chees_adaptation(
-        density, count, adaptation_info_fn=lambda s, info, a: info.num_integration_steps, **settings
-    )
+    warmup = blackjax.chees_adaptation(density, count, adaptation_info_fn=lambda s, info, a: info, **settings)
     num_warmup = min(MOST_WARMUP, int(budget / count / 3 / 20))
-    (state, found), lengths = warmup.run(key_warm, normal_starts(key_start, count), 0.05, optax.adam(0.02), num_warmup)
+    (state, found), info = warmup.run(key_warm, normal_starts(key_start, count), 0.05, optax.adam(0.02), num_warmup)
+    lengths = info.num_integration_steps
     algorithm = blackjax.dynamic_hmc(density, **found)
 
     def step(key, state):

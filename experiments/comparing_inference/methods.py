@@ -202,18 +202,21 @@ def predicted(vectors, centre, x, linear):
 
 def _of_task(drawn, x, linear, method):
     """Summarise one task: means of four groups of chains or of draws, quantiles of p, ESS of predictions."""
-    count = int(drawn.count.min())
-    p = [np.asarray(predicted(chain, drawn.centre, x, linear))[:count] for chain in drawn.vectors]
+    pairs = zip(drawn.vectors, drawn.count, strict=True)
+    p = [np.asarray(predicted(chain, drawn.centre, x, linear))[:count] for chain, count in pairs]
     parts = p if len(p) > 1 else [block if len(block) else p[0] for block in np.array_split(p[0], NUM_GROUPS)]
     groups = [np.mean([part.mean(axis=0) for part in group], axis=0) for group in _grouped(parts)]
     if method.resampled:  # one run does not know its Monte Carlo error
         groups = NUM_GROUPS * [np.mean(groups, axis=0)]
-    some = np.stack([chain[:, : of.NUM_SPREAD] for chain in p])
+    some, fewest = [chain[:, : of.NUM_SPREAD] for chain in p], min(len(chain) for chain in p)
+    joined = np.concatenate(some)
     ess = np.full(of.NUM_SPREAD, np.nan)
-    if method.kind == SAMPLE and not method.resampled and count >= 8 and len(p) > 1 and np.isfinite(some).all():
-        ess = np.array([arviz.ess(some[..., i].astype(np.float64)) for i in range(of.NUM_SPREAD)])
-    quantiles = np.quantile(some.reshape(-1, of.NUM_SPREAD), of.LEVELS, axis=0).T
-    return {"groups": np.stack(groups), "quantiles": quantiles, "ess": ess, "draws": np.array(count * len(p))}
+    if method.kind == SAMPLE and not method.resampled and fewest >= 8 and np.isfinite(joined).all():
+        even = np.stack([chain[:fewest] for chain in some]).astype(np.float64)
+        share = len(joined) / even[..., 0].size  # of chains of unequal lengths
+        ess = np.array([share * arviz.ess(even[..., i]) for i in range(of.NUM_SPREAD)])
+    quantiles = np.quantile(joined, of.LEVELS, axis=0).T
+    return {"groups": np.stack(groups), "quantiles": quantiles, "ess": ess, "draws": np.array(len(joined))}
 
 
 def _grouped(parts):
