@@ -58,7 +58,7 @@ def measured(found: dict, kind: str) -> dict:
     if not np.isfinite(groups).all():
         return cost | {"failed": True}
     truth, y = reference(kind), np.asarray(of.problem(kind).y)
-    p = groups.mean(axis=1)
+    p = np.asarray(found["mean"], np.float64)
     test, far, num_test = slice(0, of.NUM_TEST), slice(-of.NUM_FAR, None), y.shape[1]
     tv, by_task = apart(p, truth, test, test)
     scores = metrics.scores(p[:, :num_test], y)

@@ -201,13 +201,14 @@ def predicted(vectors, centre, x, linear):
 
 
 def _of_task(drawn, x, linear, method):
-    """Summarise one task: means of four groups of chains or of draws, quantiles of p, ESS of predictions."""
+    """Summarise one task: the mean of all draws, means of four groups of chains or of draws, quantiles of p, ESS of predictions."""
     pairs = zip(drawn.vectors, drawn.count, strict=True)
     p = [np.asarray(predicted(chain, drawn.centre, x, linear))[:count] for chain, count in pairs]
     parts = p if len(p) > 1 else [block if len(block) else p[0] for block in np.array_split(p[0], NUM_GROUPS)]
     groups = [np.mean([part.mean(axis=0) for part in group], axis=0) for group in _grouped(parts)]
+    mean = np.average([chain.mean(axis=0) for chain in p], axis=0, weights=[len(chain) for chain in p])
     if method.resampled:  # one run does not know its Monte Carlo error
-        groups = NUM_GROUPS * [np.mean(groups, axis=0)]
+        groups = NUM_GROUPS * [mean]
     some, fewest = [chain[:, : of.NUM_SPREAD] for chain in p], min(len(chain) for chain in p)
     joined = np.concatenate(some)
     ess = np.full(of.NUM_SPREAD, np.nan)
@@ -216,7 +217,8 @@ def _of_task(drawn, x, linear, method):
         share = len(joined) / even[..., 0].size  # of chains of unequal lengths
         ess = np.array([share * arviz.ess(even[..., i]) for i in range(of.NUM_SPREAD)])
     quantiles = np.quantile(joined, of.LEVELS, axis=0).T
-    return {"groups": np.stack(groups), "quantiles": quantiles, "ess": ess, "draws": np.array(len(joined))}
+    found = {"mean": mean, "groups": np.stack(groups), "quantiles": quantiles}
+    return found | {"ess": ess, "draws": np.array(len(joined))}
 
 
 def _grouped(parts):
