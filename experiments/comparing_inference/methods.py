@@ -201,7 +201,7 @@ def predicted(vectors, centre, x, linear):
 
 
 def _of_task(drawn, x, linear, method):
-    """Summarise one task: the mean of all draws, means of four groups of chains or of draws, quantiles of p, ESS of predictions."""
+    """Summarise one task: the mean of all draws, those of four groups of them, quantiles of p, ESS of predictions."""
     pairs = zip(drawn.vectors, drawn.count, strict=True)
     p = [np.asarray(predicted(chain, drawn.centre, x, linear))[:count] for chain, count in pairs]
     parts = p if len(p) > 1 else [block if len(block) else p[0] for block in np.array_split(p[0], NUM_GROUPS)]
