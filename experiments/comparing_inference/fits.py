@@ -29,6 +29,8 @@ LAST = 35  # where the weights of the last layer begin
 NUM_ELBO, PATH = 20, 30  # draws for the ELBO at each step of a path, and its steps at most
 PATH_COST = 2 * PATH + NUM_ELBO * (PATH + 2)  # a line search takes one more gradient; draws are weighed once more
 PARTICLES = 10  # draws of a guide for each step of variational inference
+# A hidden layer of the flow has at least as many units as there are weights.
+GUIDES = equal_cost.GUIDES | {"flow": partial(equal_cost.Flow, num_flows=2, hidden_dims=[of.SIZE])}
 BATCH = 10  # labels of a minibatch
 SNAPSHOTS, RANK = 100, 20  # of stochastic weight averaging
 DROPOUT_RATE = 1e-2  # learning rate
@@ -187,7 +189,7 @@ def guide(key, task, budget, value, name):
     num_steps = budget // PARTICLES
     loss = svi.ELBO if name == "mean-field" else Trace_ELBO(num_particles=PARTICLES)
     optimizer = optax.chain(optax.clip_by_global_norm(10.0), adam(value, num_steps))
-    model, of_model = partial(flat_model, of.NETWORK), equal_cost.GUIDES[name]
+    model, of_model = partial(flat_model, of.NETWORK), GUIDES[name]
     found = svi.run(key_fit, model, of_model, (task,), num_steps=num_steps, loss=loss, optimizer=optimizer)
     draws = svi.draw(key_draw, model, of_model, found.params, (task,), NUM_DRAWS)
     return fitted(of.vector_of(svi.network_position(draws)), num_steps * PARTICLES)
