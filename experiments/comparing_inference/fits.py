@@ -28,6 +28,8 @@ JACOBIAN = of.SIZE  # of the curvature at its end: one forward derivative of all
 LAST = 35  # where the weights of the last layer begin
 NUM_ELBO, PATH = 20, 30  # draws for the ELBO at each step of a path, and its steps at most
 PATH_COST = 2 * PATH + NUM_ELBO * (PATH + 2)  # a line search takes one more gradient; draws are weighed once more
+# The flow's hidden layer must be as wide as there are weights.
+GUIDES = equal_cost.GUIDES | {"flow": partial(equal_cost.Flow, num_flows=2, hidden_dims=[of.SIZE])}
 PARTICLES = 10  # draws of a guide for each step of variational inference
 # A hidden layer of the flow has at least as many units as there are weights.
 GUIDES = equal_cost.GUIDES | {"flow": partial(equal_cost.Flow, num_flows=2, hidden_dims=[of.SIZE])}
