@@ -10,7 +10,7 @@ from helpers.common import read_result
 
 from experiments.comparing_inference import measures, methods
 
-SETTINGS = {"num_seeds": 5, "budgets": [1000, 10_000, 100_000]}
+SETTINGS = {"num_seeds": 5, "budgets": [1000, 10_000, 100_000, 1_000_000]}
 SMALL = {"name": "MALA", "budget": 10_000, "value": 1e-2, "seed": 0}
 MEASURES = ["tv", "tv_far", "within", "agreement", "wasserstein", "nll", "brier", "calibration", "entropy_far"]
 
