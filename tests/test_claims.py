@@ -1303,3 +1303,62 @@ def test_regression_evidence_over_training_sets(averages, name, sign):
     base = averages["N(0, 1), 10 tanh units"]["log_evidence"]
     off = sign * np.subtract(averages[name]["log_evidence"], base)
     assert lower_end(off) > 2
+
+
+@pytest.fixture(scope="module")
+def cells():
+    """The ladder's cells that are defined, by method and budget."""
+    found = json.loads((RESULTS / "comparing_inference/ladder.json").read_text())["rows"][1:]
+    return {(row["name"], row["budget"]): row for row in found if not row["empty"]}
+
+
+MINIBATCHES = ["SGLD", "SGLD, cyclical"]
+
+
+def test_comparing_references_have_mixed_and_agree_with_smc():
+    found = json.loads((RESULTS / "comparing_inference/references.json").read_text())["rows"]
+    for row in found:
+        if row["method"] == "chains":
+            assert mixed(row["check"]) and row["check"]["divergences"] == 0
+            assert row["kind"] == "tuning" or min(row["check"]["ess"].values()) >= 4000
+        else:
+            assert row["power"] == 1
+    for task in range(6):
+        of_task = [row for row in found if row["kind"] == "ladder" and row["task"] == task]
+        chains = np.array([row["p"] for row in of_task if row["method"] == "chains"])[:, :200]
+        clouds = np.array([row["p"] for row in of_task if row["method"] == "SMC"])[:, :200]
+        assert np.abs(chains[0] - chains[1]).mean() < 0.0015
+        # Four runs tell little of their own spread at one point, so that points are taken together.
+        chance = np.sqrt(2 / np.pi * clouds.var(axis=0, ddof=1) / len(clouds)).mean()
+        assert np.abs(clouds.mean(axis=0) - chains.mean(axis=0)).mean() < 3 * chance
+
+
+def test_comparing_no_cell_failed_and_gradients_are_within_their_budget(cells):
+    for (_, budget), row in cells.items():
+        assert row["failed"] == 0
+        assert np.mean(row["gradients"]) <= 1.3 * budget
+
+
+def test_comparing_every_sampler_of_all_data_is_nearer_than_every_fit(cells):
+    at = [row for (_, budget), row in cells.items() if budget == 100_000]
+    samplers = [row for row in at if row["kind"] == "samples" and row["name"] not in MINIBATCHES]
+    fits = [row for row in at if row["kind"] == "fits"]
+    assert len(samplers) >= 9 and len(fits) >= 9
+    assert max(row["tv_mean"] + row["tv_half"] for row in samplers) < min(
+        row["tv_mean"] - row["tv_half"] for row in fits
+    )
+
+
+def test_comparing_fits_do_not_come_nearer_and_samplers_do(cells):
+    for name in {name for name, _ in cells}:
+        early, late = (cells.get((name, budget)) for budget in (10_000, 1_000_000))
+        if early and late and early["kind"] == "fits" and name != "multi-Pathfinder":
+            assert late["tv_mean"] > 0.6 * early["tv_mean"]
+        if early and late and early["kind"] == "samples" and name not in MINIBATCHES:
+            assert late["tv_mean"] < 0.5 * early["tv_mean"]
+
+
+def test_comparing_mean_field_is_no_nearer_than_the_most_probable_network(cells):
+    for name in ("SVI, mean-field", "SVI, low-rank"):
+        found = np.subtract(cells[name, 100_000]["tv"], cells["MAP", 100_000]["tv"])
+        assert lower_end(found) > 0
