@@ -1358,7 +1358,23 @@ def test_comparing_fits_do_not_come_nearer_and_samplers_do(cells):
             assert late["tv_mean"] < 0.5 * early["tv_mean"]
 
 
-def test_comparing_mean_field_is_no_nearer_than_the_most_probable_network(cells):
+def test_comparing_converged_guides_are_farther_than_the_most_probable_network_and_than_before(cells):
+    for name in ("SVI, mean-field", "SVI, low-rank", "SVI, full-rank", "SVI, flow"):
+        assert lower_end(np.subtract(cells[name, 1_000_000]["tv"], cells["MAP", 1_000_000]["tv"])) > 0
+        assert lower_end(np.subtract(cells[name, 1_000_000]["tv"], cells["Laplace, full", 1_000_000]["tv"])) > 0
     for name in ("SVI, mean-field", "SVI, low-rank"):
-        found = np.subtract(cells[name, 100_000]["tv"], cells["MAP", 100_000]["tv"])
-        assert lower_end(found) > 0
+        assert lower_end(np.subtract(cells[name, 1_000_000]["tv"], cells[name, 10_000]["tv"])) > 0
+
+
+def test_comparing_the_nearest_fit_is_multi_pathfinder_and_an_ensemble_that_stops_early_is_nearer(cells):
+    fits = {
+        name: row["tv_mean"] for (name, budget), row in cells.items() if budget == 100_000 and row["kind"] == "fits"
+    }
+    assert min(fits, key=fits.get) == "multi-Pathfinder"
+    assert np.mean(cells["deep ensemble", 100_000]["tv"]) < min(fits.values())
+
+
+def test_comparing_nearness_is_not_what_predicts_best(cells):
+    reference = json.loads((RESULTS / "comparing_inference/ladder.json").read_text())["rows"][0]
+    assert max(cells["MAP", 100_000]["nll"]) < reference["nll"] - 0.02
+    assert max(cells["Laplace, last layer", 100_000]["nll"]) < reference["nll"] - 0.02
