@@ -1354,7 +1354,7 @@ def test_comparing_fits_do_not_come_nearer_and_samplers_do(cells):
         early, late = (cells.get((name, budget)) for budget in (10_000, 1_000_000))
         if early and late and early["kind"] == "fits" and name != "multi-Pathfinder":
             assert late["tv_mean"] > 0.6 * early["tv_mean"]
-        if early and late and early["kind"] == "samples" and name not in MINIBATCHES:
+        if early and late and early["kind"] == "samples" and name not in [*MINIBATCHES, "MALA"]:
             assert late["tv_mean"] < 0.5 * early["tv_mean"]
 
 
@@ -1372,6 +1372,11 @@ def test_comparing_the_nearest_fit_is_multi_pathfinder_and_an_ensemble_that_stop
     }
     assert min(fits, key=fits.get) == "multi-Pathfinder"
     assert np.mean(cells["deep ensemble", 100_000]["tv"]) < min(fits.values())
+
+
+def test_comparing_mala_with_a_fixed_step_gets_stuck_in_some_seeds_and_not_in_others(cells):
+    late = cells["MALA", 1_000_000]["tv"]
+    assert max(late) > 0.01 and min(late) < 0.002
 
 
 def test_comparing_nearness_is_not_what_predicts_best(cells):
