@@ -4,8 +4,8 @@
     processes.join(2, 0, "127.0.0.1:9876")  # by hand: this is process 0 of 2
     mesh = processes.grid(num_rows=2)
 
-``join`` comes before BlackJAX is imported, which starts JAX. When a process dies JAX ends the others with a message;
-when one stops without dying, ``heartbeat`` seconds later.
+``join`` calls ``jax.distributed.initialize``. It comes before BlackJAX is imported, which would start JAX alone. When a
+process dies JAX ends the others with a message; when one stops without dying, ``heartbeat`` seconds later.
 """
 
 from helpers import checks
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+from jax.experimental import multihost_utils
 from jax.sharding import Mesh
 
 HERE = ("localhost", "127.0.0.1")
@@ -41,7 +42,7 @@ def join(
     limit: int = 60,
     heartbeat: int = 20,
 ) -> None:
-    """Join ``num_processes`` processes, of which this is the one with that number, by ``jax.distributed.initialize``.
+    """Join ``num_processes`` processes, of which this is the one with that number, and start JAX.
 
     Without arguments JAX reads them from the settings of the cluster. All of them or none are given.
 
@@ -75,6 +76,8 @@ def join(
     limits = {"initialization_timeout": limit, "shutdown_timeout_seconds": limit}
     limits |= {"heartbeat_timeout_seconds": heartbeat}
     jax.distributed.initialize(coordinator, num_processes, process, coordinator_bind_address=bound, **limits)
+    # Processes connect when they first sum, and wait for each other for half a minute then: now, while all are here.
+    multihost_utils.sync_global_devices("joined")
 
 
 def grid(num_rows: int) -> Mesh:
@@ -115,9 +118,9 @@ def _find(host, port, limit):
 
 def _roll_call(num_processes, process, port, limit):
     """Take this process's number and see the others of this host take theirs: locks, which end with their processes."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    if num_processes > cores:
-        raise ValueError(f"num_processes: given {num_processes} on this host, expected at most {cores}, one a core")
+    if num_processes > os.cpu_count():  # of the host: a process may be bound to one
+        expected = f"expected at most {os.cpu_count()}, one a core"
+        raise ValueError(f"num_processes: given {num_processes} on this host, {expected}")
     stem = Path(tempfile.gettempdir()) / f"jax-{os.getuid()}-{port}"
     paths = [stem.with_name(f"{stem.name}-{number}.lock") for number in range(num_processes)]
     with contextlib.ExitStack() as stack:

@@ -7,25 +7,31 @@ a metric. Within a row data are divided among devices, and talk once a gradient:
     log_density = lambda params, observed: densities.log_prior(params, scales) + total(params, None, observed)
     posterior = sharded.sample(key, log_density, starts, mesh, data=observed)
 
-Draws are those of ``mcmc.sample`` but for rounding. They do not depend on how many processes share the rows.
+Draws are those of ``mcmc.sample`` but for rounding. They do not depend on how many processes share the rows, nor on
+whether the run was stopped: with a folder it is kept there, stretch by stretch, and goes on where it was.
 """
 
-from helpers import hmc, mcmc
+from helpers import checks, hmc, mcmc
 from helpers.common import take
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import blackjax
 import jax
 import jax.numpy as jnp
 import numpy as np
-from blackjax.adaptation.step_size import dual_averaging_adaptation
+from blackjax.adaptation.step_size import DualAveragingAdaptationState, dual_averaging_adaptation
+from blackjax.mcmc.dynamic_hmc import DynamicHMCState
 from jax.experimental import multihost_utils
 from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Key
+
+from experiments.scaling_out import kept
 
 AXIS = "data"
 
@@ -39,6 +45,11 @@ class Carry(NamedTuple):
     mean_steps: Array
     at_limit: Array
     shared: Array
+
+
+# The shapes of the trees that are kept.
+CARRY = Carry(DynamicHMCState(0, 0, 0, 0), DualAveragingAdaptationState(0, 0, 0, 0, 0), 0, 0, 0, 0)
+DRAWN = 0, hmc.Stats(0, 0, 0, 0, 0)
 
 
 def place(tree: Any, mesh: Mesh, axis: str | None = None) -> Any:
@@ -105,53 +116,90 @@ def sample(
     num_samples: int = 1000,
     target_acceptance: float = 0.8,
     max_tree_depth: int = 10,
+    every: int | None = None,
+    folder: Path | None = None,
 ) -> mcmc.Posterior:
     """Draw as ``mcmc.sample`` does, chains divided among the rows of a mesh and data among the devices of a row.
 
     Every process calls this with the same arguments and has the whole posterior in the end. The density is of a
     position and of data, whose leading axes are divided; what it sums over data goes through ``summed``.
 
-    ValueError: as ``mcmc.sample``; chains or data that do not divide evenly.
+    Args:
+        every: turns of a stretch: draws, and before them the quarter of warm-up that tunes the step size; all of them
+            by default, in one stretch.
+        folder: where the run is kept, after warm-up and after each stretch; a run that is found there goes on.
+
+    ValueError: as ``mcmc.sample``; chains, data or turns that do not divide evenly; a folder with another run.
     FloatingPointError: a warm-up or draws that are not finite.
     """
     batch = mcmc._check(initial_positions, None, num_warmup, num_samples, target_acceptance, max_tree_depth)
     (num_chains,), num_rows = batch, mesh.shape["row"]
     if num_chains % num_rows:
         raise ValueError(f"initial_positions: given {num_chains} chains, expected a multiple of the {num_rows} rows")
-    starts = jax.tree.map(np.asarray, initial_positions)
-    keys = np.asarray(jax.random.key_data(jax.random.split(key, (2, num_chains))))
     num_nuts = 3 * num_warmup // 4
     num_tuning = num_warmup - num_nuts
+    num_turns = num_tuning + num_samples
+    every = num_turns if every is None else every
+    checks.count(every=every)
+    if num_turns % every:
+        turns = f"{num_turns} turns, those that tune the step size included"
+        raise ValueError(f"every: given {every}, expected a divisor of the {turns}")
+    starts = jax.tree.map(np.asarray, initial_positions)
+    keys = np.asarray(jax.random.key_data(jax.random.split(key, (2, num_chains))))
     rows = _rows(mesh, num_chains)
     there = {row: place(data, row, AXIS) for row in {*rows.values()} if _is_mine(row)}
 
     def each(program, *trees):
-        """Run a program for every chain that has a device here; return the results by chain."""
+        """Run a program for every chain that has a device here; return what all found, [chain]."""
         found = {}
         for chain in (chain for chain, row in rows.items() if row in there):
             with jax.set_mesh(rows[chain]):
                 found[chain] = program(*place(take(trees, chain), rows[chain]), there[rows[chain]])
-        return jax.tree.map(np.asarray, found)  # waits for them
+        return together(jax.tree.map(np.asarray, found), rows)
 
     def warm_up(key, position, data):
         return hmc.warm_up(log_density, num_nuts, target_acceptance, max_tree_depth, key, position, None, data)
 
-    # BlackJAX mixes types and ranks.
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        learnt = together(each(_whole(warm_up), keys[0], starts), rows)
+    def begun():
+        learnt = each(_whole(warm_up), keys[0], starts)
         _check_finite("warm-up", learnt, batch)
         learnt, shared = mcmc._share(learnt, batch)
-        begin = _whole(partial(_begin, log_density, target_acceptance))
-        carry = together(each(begin, keys[1], learnt, shared), rows)
-        tuned, drawn = np.arange(num_tuning + num_samples) < num_tuning, _keys(keys[1], num_tuning, num_samples)
-        turns = drawn, np.broadcast_to(tuned, (num_chains, *tuned.shape))
-        stretch = _whole(partial(_stretch, log_density, target_acceptance))
-        carry, drawn = together(each(stretch, carry, *turns, starts), rows)
-    return _posterior(carry, take(drawn, np.s_[:, num_tuning:]), starts, target_acceptance)
+        return each(_whole(partial(_begin, log_density, target_acceptance)), keys[1], learnt, shared)
+
+    turns = _keys(keys[1], num_tuning, num_samples), np.tile(np.arange(num_turns) < num_tuning, (num_chains, 1))
+    stretch = _whole(partial(_stretch, log_density, target_acceptance))
+    settings = {"num_warmup": num_warmup, "num_samples": num_samples, "target_acceptance": target_acceptance}
+    settings |= {"max_tree_depth": max_tree_depth, "every": every, "chains": num_chains, "key": keys.tolist()}
+    # BlackJAX mixes types and ranks.
+    with (
+        jax.numpy_dtype_promotion("standard"),
+        jax.numpy_rank_promotion("allow"),
+        contextlib.nullcontext() if folder is None else kept.opened(folder, settings) as manager,
+    ):
+        last = manager and manager.latest_step()
+        if last is None:
+            carry, parts, last = begun(), [], 0
+            if manager:
+                kept.save(manager, 0, (carry, None), settings)
+        else:
+            carry, _ = kept.read(manager, last, (CARRY, DRAWN if last else None))
+            parts = [kept.read(manager, step, (CARRY, DRAWN))[1] for step in range(1, last + 1)]
+            values = each(_whole(partial(_value, log_density)), carry.chain.position, starts)
+            if not np.allclose(values, carry.chain.logdensity, rtol=1e-3):
+                found, other = carry.chain.logdensity.tolist(), "of other data, or of another density"
+                raise ValueError(f"folder: given a run of log densities {found}, expected {values.tolist()}: {other}")
+        for step in range(last + 1, num_turns // every + 1):
+            stretch_turns = take(turns, np.s_[:, (step - 1) * every : step * every])
+            carry, drawn = each(stretch, carry, *stretch_turns, starts)
+            parts.append(drawn)
+            if manager:
+                kept.save(manager, step, (carry, drawn), settings)
+    drawn = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1)[:, num_tuning:], *parts)
+    return _posterior(carry, drawn, starts, target_acceptance)
 
 
 def together(found: dict[int, Any], rows: dict[int, Mesh]) -> Any:
-    """Return what was found of each chain, by chain, as one tree of arrays with leading axis [chain], everywhere.
+    """Return what was found of chains, by chain, as one tree with leading axis [chain], in every process.
 
     A chain's numbers come from the process that has the first device of its row.
     """
@@ -195,6 +243,10 @@ def _begin(log_density, target_acceptance, key, learnt, shared, data):
     return Carry(
         _packed(chain), adaptation, jnp.exp(learnt.log_inverse_metric), learnt.num_steps, learnt.at_limit, shared
     )
+
+
+def _value(log_density, vector, position, data):
+    return hmc._flat(log_density, position, None, data)[2](vector)
 
 
 def _stretch(log_density, target_acceptance, carry, keys, tuned, position, data):
