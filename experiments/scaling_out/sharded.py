@@ -1,7 +1,8 @@
 """One posterior over the devices of a mesh: what is a sum over data or tasks is summed where they lie.
 
-A mesh of ``processes.grid`` has rows. Chains are divided among rows, and talk once: after warm-up, when they agree on
-a metric. Within a row data are divided among devices, and talk once a gradient: a sum.
+A mesh of ``processes.grid`` has rows. Chains are divided among rows, which talk after warm-up, when chains agree on a
+metric, and after a stretch, when every process gets the draws of all. Within a row data are divided among devices,
+which talk once a gradient: a sum.
 
     total = sharded.summed(lambda params, _, observed: log_likelihood(params, observed).sum())
     log_density = lambda params, observed: densities.log_prior(params, scales) + total(params, None, observed)

@@ -41,11 +41,7 @@ def fit(of: dict, num_warmup: int = 300, num_samples: int = 500) -> dict:
     starts = mcmc.normal_starts(key_starts, networks.parameter_shapes(NETWORK, NUM_FEATURES), (4,))
     posterior = mcmc.sample(key, LOG_DENSITY, starts, data=observed, num_warmup=num_warmup, num_samples=num_samples)
     log_density = np.asarray(posterior.stats.log_density, np.float64)
-    return {
-        "number": of["number"],
-        "mean": float(log_density.mean()),
-        "diverging": int(posterior.stats.diverging.sum()),
-    }
+    return {"mean log density": float(log_density.mean()), "divergences": int(posterior.stats.diverging.sum())}
 
 
 def sweep(client: Client, function: Callable, groups: Iterable[dict], **sizes: Any) -> Iterator[tuple[int, Any]]:
