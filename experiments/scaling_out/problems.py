@@ -31,8 +31,11 @@ def moons(num_rows: int) -> tuple[Callable, Any, densities.Observed]:
     return log_density, networks.parameter_shapes(network, 2), observed
 
 
-def tasks(num_tasks: int) -> tuple[Callable, Any, densities.Observed]:
-    """The hierarchical network on so many rotated moons, ``hierarchical.log_density``; tasks are what is divided."""
+def tasks(num_tasks: int, gathered: bool = True) -> tuple[Callable, Any, densities.Observed]:
+    """The hierarchical network on so many rotated moons, ``hierarchical.log_density``; tasks are what is divided.
+
+    The gradient of each task's own weights is gathered on all devices, for a sampler, or stays where it is.
+    """
     drawn = rotated_moons(shared.key(11, "tasks"), num_tasks, num_test=1)
     network, hyperprior = networks.MLP(), tfd.HalfNormal(1.0)
     of_labels = densities.label_log_likelihood(network)
@@ -43,7 +46,7 @@ def tasks(num_tasks: int) -> tuple[Callable, Any, densities.Observed]:
         of_offset = hierarchical.log_prior({"mean": {}, "log_sd": {}, "offset": offset}, hyperprior)
         return of_offset + of_tasks(weights, observed)
 
-    total = sharded.summed(part)
+    total = sharded.summed(part, gathered)
 
     def log_density(position, observed):
         common = {name: position[name] for name in ("mean", "log_sd")}

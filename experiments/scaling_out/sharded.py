@@ -34,6 +34,8 @@ from jaxtyping import Array, Key
 
 from experiments.scaling_out import kept
 
+# Draws are to be those of `mcmc.sample`, so its private parts (`mcmc._check`, `mcmc._share`, `hmc._flat`) are used here,
+# and not written again. The tests of the draws fail if those change.
 AXIS = "data"
 
 
@@ -72,23 +74,26 @@ def place(tree: Any, mesh: Mesh, axis: str | None = None) -> Any:
     return jax.tree.map(one, tree)
 
 
-def summed(function: Callable) -> Callable:
+def summed(function: Callable, gathered: bool = False) -> Callable:
     """Return ``f(shared, own, data)``, the sum over the devices of a row of ``function(shared, own, data)``.
 
     Value and gradient are found together, and summed over devices as one vector. ``shared`` is whole on each device.
-    ``own`` is divided like the data, such as the weights of each task; its gradient stays where it is. Data have
-    gradient 0. To be called under ``jax.set_mesh`` of a mesh with the axis "data".
+    ``own`` is what each part of the data has for itself, such as the weights of each task. It is divided like the data,
+    and so is its gradient; or it is whole on each device, and its gradient is ``gathered`` there, which ``sample``
+    needs. Data have gradient 0. To be called under ``jax.set_mesh`` of a mesh with the axis "data".
     """
 
     def local(shared, own, data):
+        own = _of_this(own) if gathered else own
         value, (of_shared, of_own) = jax.value_and_grad(function, argnums=(0, 1))(shared, own, data)
         vector, unravel = ravel_pytree((value, of_shared))
-        return *unravel(jax.lax.psum(vector, AXIS)), of_own
+        return *unravel(jax.lax.psum(vector, AXIS)), _of_all(of_own) if gathered else of_own
 
     divided, whole = PartitionSpec(AXIS), PartitionSpec()
+    of_own = whole if gathered else divided
 
     def everywhere(shared, own, data):
-        specs = {"in_specs": (whole, divided, divided), "out_specs": (whole, whole, divided)}
+        specs = {"in_specs": (whole, of_own, divided), "out_specs": (whole, whole, of_own)}
         return jax.shard_map(local, **specs, check_vma=False)(shared, own, data)
 
     @jax.custom_vjp
@@ -104,6 +109,23 @@ def summed(function: Callable) -> Callable:
 
     total.defvjp(forward, backward)
     return total
+
+
+def _of_this(tree):
+    """Take this device's part of every leaf."""
+
+    def one(leaf):
+        size = len(leaf) // jax.lax.axis_size(AXIS)
+        return jax.lax.dynamic_slice_in_dim(leaf, jax.lax.axis_index(AXIS) * size, size)
+
+    return jax.tree.map(one, tree)
+
+
+def _of_all(tree):
+    """Put the parts of all devices one after the other; they travel as one vector."""
+    vector, unravel = ravel_pytree(tree)
+    parts = jax.vmap(unravel)(jax.lax.all_gather(vector, AXIS))
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), parts)
 
 
 def sample(
@@ -123,7 +145,8 @@ def sample(
     """Draw as ``mcmc.sample`` does, chains divided among the rows of a mesh and data among the devices of a row.
 
     Every process calls this with the same arguments and has the whole posterior in the end. The density is of a
-    position and of data, whose leading axes are divided; what it sums over data goes through ``summed``.
+    position and of data, whose leading axes are divided; what it sums over data goes through ``summed``. Positions are
+    whole on every device, so what ``own`` there is, is ``gathered``.
 
     Args:
         every: turns of a stretch: draws, and before them the quarter of warm-up that tunes the step size; all of them

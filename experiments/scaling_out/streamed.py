@@ -4,7 +4,7 @@
     state, losses = streamed.fit(key, svi, folder, batch_size=100, num_steps=10_000)  # NumPyro's SVI
 
 A folder has a file NAME.npy for each array of the data, all with leading axis [datum]. They are mapped into memory for
-a stretch of steps, whose rows are read, and then let go. Memory grows with a stretch, and not with the data.
+one minibatch, whose rows are read, and then let go. Memory grows with what a stretch reads, and not with the data.
 """
 
 from helpers import checks, sgmcmc
@@ -32,9 +32,16 @@ def files(folder: Path) -> dict[str, np.ndarray]:
     return found
 
 
-def rows(folder: Path, chosen: Int[np.ndarray, "*batch"]) -> dict[str, np.ndarray]:
-    """Read the chosen rows of a folder; the files are let go again."""
-    return {name: np.asarray(values[chosen]) for name, values in files(folder).items()}
+def rows(folder: Path, chosen: Int[np.ndarray, "*step batch"]) -> dict[str, np.ndarray]:
+    """Read the chosen rows of a folder, one minibatch after the other; the files are let go each time.
+
+    A row brings its surroundings into memory, 64 kB on Linux, which would add up over the steps of a stretch.
+    """
+    found = {name: np.empty((*chosen.shape, *values.shape[1:]), values.dtype) for name, values in files(folder).items()}
+    for step in np.ndindex(chosen.shape[:-1]):
+        for name, values in files(folder).items():
+            found[name][step] = values[chosen[step]]
+    return found
 
 
 def sample(
@@ -57,6 +64,7 @@ def sample(
     ValueError: as ``sgmcmc.sample``; a folder without data.
     FloatingPointError: a chain that is not finite.
     """
+    # Private parts of `sgmcmc` are used, since the draws are to be its own; the tests compare them.
     (num_chains,) = checks.leading("initial_positions", initial_positions, ("chain",))
     checks.count(batch_size=batch_size, num_samples=num_samples, thin=thin)
     checks.count(least=0, num_warmup=num_warmup)

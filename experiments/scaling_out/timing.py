@@ -1,6 +1,6 @@
-"""Times gradients in one process, or in several that sum them: ``python -m experiments.scaling_out.timing FILE ...``.
+"""Times gradients of two joined processes, one alone and both together: ``python -m experiments.scaling_out.timing ...``.
 
-``costs`` starts it, once for each process, and reads the file.
+``costs`` starts it, once for each process, and reads the file that process 0 writes.
 """
 
 import os
@@ -12,24 +12,48 @@ import numpy as np
 
 from experiments.scaling_out import processes
 
-KINDS = {"chains": "moons", "data": "moons", "tasks": "tasks"}  # what is divided, and of which problem
+# What is divided, of which problem; and whether the gradient of each task's own weights is gathered.
+KINDS = {
+    "chains": ("moons", {}),
+    "data": ("moons", {}),
+    "tasks": ("tasks", {"gathered": False}),
+    "tasks, gathered": ("tasks", {"gathered": True}),
+}
 
 
-def main(file: str, kind: str, size: str, runs: str, seconds: str, num_processes: str, number: str, at: str) -> None:
-    """Time gradients of ``size`` rows or tasks a process; chains have a problem each and do not sum."""
+def main(file: str, kind: str, size: str, turns: str, seconds: str, number: str, at: str) -> None:
+    """Time gradients of ``size`` rows or tasks in process 0 alone, and of as many in each process, in turns.
+
+    Chains have a problem each and do not sum; data and tasks are of one problem, twice as large, and sum.
+    """
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {int(number)})  # a core each
-    if int(num_processes) > 1:
-        processes.join(int(num_processes), int(number), at)
+    processes.join(2, int(number), at, limit=300, heartbeat=300)
     from jax.experimental import multihost_utils
 
+    here = jax.sharding.Mesh(jax.local_devices(), ("data",))
+    both = here if kind == "chains" else jax.sharding.Mesh(jax.devices(), ("data",))
+    alone, together = (timer(kind, int(size) * mesh.size, mesh) for mesh in (here, both))
+    count = 1
+    while multihost_utils.broadcast_one_to_all(np.float32(together(count))) < float(seconds):
+        count *= 2
+    found = np.zeros((2, int(turns)))
+    for turn in range(int(turns)):
+        for i, timed in enumerate((alone, together)):
+            multihost_utils.sync_global_devices("begin")
+            if timed is together or jax.process_index() == 0:  # the other one waits for the next turn
+                found[i, turn] = timed(count) / count
+    slowest = multihost_utils.process_allgather(found).max(axis=0)
+    if jax.process_index() == 0:
+        np.save(file, slowest)
+
+
+def timer(kind, size, mesh):
+    """Return a function of a count that takes so many gradients of a problem on a mesh, and returns the seconds."""
     from experiments.scaling_out import problems, sharded
 
-    alone = kind == "chains"
-    total = int(size) * (1 if alone else int(num_processes))
-    log_density, shapes, data = getattr(problems, KINDS[kind])(total)
-    devices = jax.local_devices() if alone else jax.devices()
-    line = jax.sharding.Mesh(devices, ("data",))
+    name, options = KINDS[kind]
+    log_density, shapes, data = getattr(problems, name)(size, **options)
     position = jax.tree.map(lambda leaf: np.full(leaf.shape, 0.1, np.float32), shapes)
 
     @jax.jit
@@ -40,23 +64,18 @@ def main(file: str, kind: str, size: str, runs: str, seconds: str, num_processes
 
         return jax.lax.fori_loop(0, count, step, (position, 0.0))
 
-    with jax.set_mesh(line):
-        arguments = sharded.place(position, line), sharded.place(data, line, "data")
+    divided = {"offset"} if options.get("gathered") is False else set()
+    placed = {name: sharded.place(part, mesh, "data" if name in divided else None) for name, part in position.items()}
+    arguments = placed, sharded.place(data, mesh, "data")
 
-        def timed(count):
-            multihost_utils.sync_global_devices("begin")
+    def timed(count):
+        with jax.set_mesh(mesh):
             begin = time.perf_counter()
             jax.block_until_ready(loop(*arguments, count))
             return time.perf_counter() - begin
 
-        timed(1)  # compiles
-        count = 4
-        while multihost_utils.broadcast_one_to_all(np.float32(timed(count))) < float(seconds):
-            count *= 2
-        found = np.array([timed(count) / count for _ in range(int(runs))])
-    slowest = multihost_utils.process_allgather(found).max(axis=0)
-    if jax.process_index() == 0:
-        np.save(file, slowest)
+    timed(1)  # compiles
+    return timed
 
 
 if __name__ == "__main__":
