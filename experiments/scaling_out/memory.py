@@ -4,6 +4,7 @@ Each run has a process of its own, which compiles first. What it takes for itsel
 that the system has lent it, and takes back when memory is short. Linux tells both.
 """
 
+import itertools
 import subprocess
 import sys
 import tempfile
@@ -29,9 +30,7 @@ SCATTER = 5.0  # megabytes by which runs differ: the allocator, and what compili
 
 def units():
     """A run of a way and a number of rows each."""
-    each = [
-        (way, rows, run) for way in SETTINGS["ways"] for rows in SETTINGS["rows"] for run in range(SETTINGS["runs"])
-    ]
+    each = itertools.product(SETTINGS["ways"], SETTINGS["rows"], range(SETTINGS["runs"]))
     return {f"{way} {rows}, run {run}": {"way": way, "rows": rows, "run": run} for way, rows, run in each}
 
 
@@ -61,8 +60,8 @@ def write(folder, num_rows):
 def measured(way, rows, folder):
     """Run one way in a process, and return the megabytes that it prints."""
     given = [way, rows, folder, SETTINGS["batch"], SETTINGS["steps"], SETTINGS["stretch"]]
-    command = [sys.executable, "-m", streaming.__name__, *map(str, given)]
-    root = Path(streaming.__file__).parents[2]
+    command = [sys.executable, "-m", streaming.main.__module__, *map(str, given)]
+    root = Path(__file__).resolve().parents[2]
     done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, timeout=600, check=True)
     return [float(word) for word in done.stdout.split()]
 

@@ -34,8 +34,8 @@ from jaxtyping import Array, Key
 
 from experiments.scaling_out import kept
 
-# Draws are to be those of `mcmc.sample`, so its private parts (`mcmc._check`, `mcmc._share`, `hmc._flat`) are used here,
-# and not written again. The tests of the draws fail if those change.
+# Draws are to be those of `mcmc.sample`, so its private parts (`mcmc._check`, `mcmc._share`, `hmc._flat`) are used
+# here, and not written again. The tests of the draws fail if those change.
 AXIS = "data"
 
 

@@ -1,6 +1,6 @@
-"""Runs minibatches from a folder and prints by how many megabytes it grew: ``python -m ...streaming WAY ROWS FOLDER ...``.
+"""Runs minibatches from a folder and prints by how many megabytes the process grew: ``memory`` starts it.
 
-``memory`` starts it. It prints what the process took for itself, and the most that it had at any time.
+The first number is what the process took for itself, the second the most that it had at any time.
 """
 
 from helpers import sgmcmc

@@ -1,6 +1,6 @@
-"""Times gradients of two joined processes, one alone and both together: ``python -m experiments.scaling_out.timing ...``.
+"""Times gradients of two joined processes, in turns of one alone and both together: ``costs`` starts both.
 
-``costs`` starts it, once for each process, and reads the file that process 0 writes.
+Process 0 writes a file that ``costs`` reads.
 """
 
 import os
