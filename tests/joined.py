@@ -33,7 +33,7 @@ def main(folder, *given):
     tasks = jax.tree.map(lambda a: a.reshape(4, 10, *a.shape[1:]), data)
     mean, offsets, starts = random.normal(size=3), random.normal(size=(4, 3)), random.normal(size=(4, 3))
     over_data = sharded.summed(lambda w, _, data: log_likelihood(w, data["x"], data["y"]))
-    over_tasks = sharded.summed(of_tasks)
+    over_tasks, gathered = sharded.summed(of_tasks), sharded.summed(of_tasks, gathered=True)
 
     def log_density(w, data):  # prior N(0, 1)
         return over_data(w, None, data) - (w**2).sum() / 2
@@ -51,6 +51,10 @@ def main(folder, *given):
         found["sums of tasks"] = program.as_text().count(" all-reduce(")
         found["value of tasks"], (found["gradient of mean"], of_each) = program(*arguments)
         found["gradient of each"] = jax.experimental.multihost_utils.process_allgather(of_each, tiled=True)
+        arguments = mean, sharded.place(offsets, line), arguments[2]
+        program = jax.jit(jax.value_and_grad(gathered, argnums=(0, 1))).lower(*arguments).compile()
+        found["gathers of tasks"] = program.as_text().count(" all-gather(")
+        found["value gathered"], (found["gradient gathered"], found["gradient of each, gathered"]) = program(*arguments)
     if given:
         try:
             sharded.place(np.zeros(3), line, "data")

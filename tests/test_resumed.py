@@ -1,5 +1,7 @@
 """A run that was stopped goes on with the very draws of one that was not, whatever number of processes it has."""
 
+from helpers import mcmc
+
 import signal
 import time
 
@@ -8,7 +10,8 @@ import numpy as np
 import pytest
 from launch import LIMIT, starting
 
-from experiments.scaling_out import kept, processes
+from experiments import shared
+from experiments.scaling_out import kept, problems, processes, sharded
 
 SIZES = ["--data-size", "64", "--chains", "2", "--warmup", "20", "--samples", "35", "--every", "4", "--seed", "3"]
 FIT = ["-m", "experiments.scaling_out.fit", "moons"]
@@ -50,12 +53,13 @@ def test_a_run_that_lost_a_process_goes_on_with_the_draws_of_an_unbroken_one(sta
     assert found.keys() == expected.keys() and found["stats/log_density"].shape == (2, 35)
     for name in expected:
         np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
-    # The folder knows whose it is.
-    process, log = start(*FIT, broken, *SIZES, "--every", "8")
-    other, log_of_other = start(*FIT, broken, *SIZES, "--data-size", "60")
-    assert process.wait(LIMIT) != 0 and other.wait(LIMIT) != 0
-    assert "a run of other (found, expected) settings {'every': (4, 8)}" in log.read_text()
-    assert "of other data, or of another density" in log_of_other.read_text()
+    # The folder knows whose it is: other data are found before anything is drawn.
+    log_density, shapes, data = problems.moons(60)
+    starts = mcmc.normal_starts(jax.random.key(1), shapes, (2,))
+    sizes = {"num_warmup": 20, "num_samples": 35, "every": 4, "folder": broken / "steps"}
+    key = shared.key(3, "chains")
+    with pytest.raises(ValueError, match="of other data, or of another density"):
+        sharded.sample(key, log_density, starts, processes.grid(1), data=data, **sizes)
 
 
 def test_what_is_kept_comes_back(tmp_path):

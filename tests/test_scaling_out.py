@@ -16,12 +16,12 @@ from experiments.scaling_out import processes
 import jax
 import jax.numpy as jnp
 number, address, talk = int(sys.argv[1]), sys.argv[2], sys.argv[3] == "talk"
-processes.join(2, number, address, limit=120, heartbeat=10)
+processes.join(2, number, address, limit=300, heartbeat=10)
 line = jax.sharding.NamedSharding(jax.sharding.Mesh(jax.devices(), "data"), jax.sharding.PartitionSpec("data"))
 ones = jax.make_array_from_callback((2,), line, lambda index: jnp.ones(1))
 total = jax.jit(jnp.sum, out_shardings=jax.sharding.NamedSharding(line.mesh, jax.sharding.PartitionSpec()))
 print(total(ones), flush=True)
-for _ in range(2000):
+for _ in range(6000):
     time.sleep(0.1)
     if talk:
         total(ones).block_until_ready()
@@ -50,7 +50,7 @@ def test_two_processes_find_density_and_gradient_of_one(found):
     one, *two = found
     assert one["processes"] == 1 and all(each["processes"] == 2 for each in two)
     names = [name for name in one if name.startswith(("value", "gradient"))]
-    assert len(names) == 5
+    assert len(names) == 8
     for name in names:
         assert one[name].dtype == np.float64
         for each in two:
@@ -59,6 +59,10 @@ def test_two_processes_find_density_and_gradient_of_one(found):
 
 def test_a_gradient_talks_once(found):
     assert all(each[f"sums of {what}"] == 1 for each in found[1:] for what in ("data", "tasks"))
+    assert all(each["gathers of tasks"] == 1 for each in found[1:])
+    one, *two = found
+    for each in two:
+        np.testing.assert_allclose(each["gradient of each, gathered"], one["gradient of each"], rtol=1e-12)
 
 
 def test_chains_in_two_processes_make_the_very_draws_of_one(found):
@@ -81,11 +85,28 @@ def test_data_that_do_not_divide_are_named(found):
         assert str(each["odd"]) == "given a leaf of shape (3,), expected a leading axis in 2 equal parts"
 
 
-@pytest.mark.parametrize("lost", [signal.SIGKILL, signal.SIGSTOP], ids=lambda lost: lost.name)
-@pytest.mark.parametrize(("number", "talk"), [(0, "talk"), (1, "talk"), (1, "quiet")])
-def test_when_a_process_is_lost_the_other_ends_with_an_error(start, lost, number, talk):
-    at = processes.address()
-    two = [start("-c", LOOP, i, at, talk) for i in range(2)]
+LOST = {  # the process that is lost, how, and whether it was in the middle of sums
+    "the first, killed": (0, signal.SIGKILL, "talk"),
+    "the first, stopped": (0, signal.SIGSTOP, "talk"),
+    "the second, killed": (1, signal.SIGKILL, "talk"),
+    "the second, stopped": (1, signal.SIGSTOP, "quiet"),
+}
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """Two joined processes for each way of losing one; all run side by side, since they mostly wait."""
+    with starting(tmp_path_factory.mktemp("pairs")) as begin:
+        found = {}
+        for name, (*_, talk) in LOST.items():
+            at = processes.address()
+            found[name] = [begin("-c", LOOP, i, at, talk) for i in range(2)]
+        yield found
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_when_a_process_is_lost_the_other_ends_with_an_error(pairs, name):
+    (number, lost, _), two = LOST[name], pairs[name]
     end = time.monotonic() + LIMIT
     while not all("2.0" in log.read_text() for _, log in two):
         assert time.monotonic() < end and all(process.poll() is None for process, _ in two)

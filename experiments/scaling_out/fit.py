@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--processes", type=int, metavar="P")
     parser.add_argument("--number", type=int, metavar="I", help="of this process, from 0")
     parser.add_argument("--coordinator", metavar="HOST:PORT", help="where process 0 listens")
-    for name, default in {"chains": 4, "warmup": 300, "samples": 1000, "every": 0, "seed": 0}.items():
+    for name, default in {"chains": 4, "warmup": 300, "samples": 1000, "every": 0, "depth": 10, "seed": 0}.items():
         parser.add_argument(f"--{name}", type=int, default=default, metavar="N")
     for name, default in {"limit": 60, "heartbeat": 20}.items():
         parser.add_argument(f"--{name}", type=int, default=default, metavar="SECONDS")
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     log_density, shapes, data = getattr(problems, given.problem)(given.data_size)
     mesh = processes.grid(len(jax.devices()) if given.divide == "chains" else 1)
     starts = mcmc.normal_starts(shared.key(given.seed, "starts"), shapes, (given.chains,))
-    sizes = {"num_warmup": given.warmup, "num_samples": given.samples}
+    sizes = {"num_warmup": given.warmup, "num_samples": given.samples, "max_tree_depth": given.depth}
     kept = {"folder": given.folder / "steps", "every": given.every or None}
     key = shared.key(given.seed, "chains")
     posterior = sharded.sample(key, log_density, starts, mesh, data=data, **sizes, **kept)

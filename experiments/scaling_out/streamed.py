@@ -4,11 +4,12 @@
     state, losses = streamed.fit(key, svi, folder, batch_size=100, num_steps=10_000)  # NumPyro's SVI
 
 A folder has a file NAME.npy for each array of the data, all with leading axis [datum]. They are mapped into memory for
-one minibatch, whose rows are read, and then let go. Memory grows with what a stretch reads, and not with the data.
+a stretch of steps, whose rows are read, and then let go. Memory grows with a stretch, and not with the data.
 """
 
 from helpers import checks, sgmcmc
 
+import mmap
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,8 @@ from blackjax.base import SamplingAlgorithm
 from jaxtyping import Array, Int, Key
 from numpyro.infer import SVI
 
+AT_ONCE = 10  # rows of which the surroundings are in memory together
+
 
 def files(folder: Path) -> dict[str, np.ndarray]:
     """Map the arrays of a folder into memory, by name.
@@ -32,15 +35,16 @@ def files(folder: Path) -> dict[str, np.ndarray]:
     return found
 
 
-def rows(folder: Path, chosen: Int[np.ndarray, "*step batch"]) -> dict[str, np.ndarray]:
-    """Read the chosen rows of a folder, one minibatch after the other; the files are let go each time.
-
-    A row brings its surroundings into memory, 64 kB on Linux, which would add up over the steps of a stretch.
-    """
-    found = {name: np.empty((*chosen.shape, *values.shape[1:]), values.dtype) for name, values in files(folder).items()}
-    for step in np.ndindex(chosen.shape[:-1]):
-        for name, values in files(folder).items():
-            found[name][step] = values[chosen[step]]
+def rows(folder: Path, chosen: Int[np.ndarray, "*batch"]) -> dict[str, np.ndarray]:
+    """Read the chosen rows of a folder, a few at a time: a row brings its surroundings with it, up to a megabyte."""
+    found = {}
+    for name, values in files(folder).items():
+        found[name] = np.empty((*chosen.shape, *values.shape[1:]), values.dtype)
+        for begin in range(0, chosen.size, AT_ONCE):
+            at = np.unravel_index(range(begin, min(begin + AT_ONCE, chosen.size)), chosen.shape)
+            found[name][at] = values[chosen[at]]
+            if hasattr(mmap, "MADV_DONTNEED"):  # where there is none, pages go when memory is short
+                values.base.madvise(mmap.MADV_DONTNEED)
     return found
 
 
@@ -107,7 +111,8 @@ def fit(
 ) -> tuple[Any, np.ndarray]:
     """Fit a guide on minibatches; return the state of ``svi``, for ``svi.get_params``, and the loss of every step.
 
-    The model takes a minibatch, a dict of arrays, and scales it up by ``numpyro.plate(..., subsample_size=...)``.
+    The model takes a minibatch, a dict of arrays, and scales it up by ``numpyro.handlers.scale``. A ``numpyro.plate``
+    of all rows would do so, too, and draw a subsample of them that nobody needs, from a list of their numbers.
 
     ValueError: a folder without data, steps that are no multiple of a stretch.
     """

@@ -58,7 +58,7 @@ def fitted(steps, rows, folder, batch, stretch):
 
     def model(part):
         w = numpyro.sample("w", dist.Normal(0.0, 1.0).expand([part["x"].shape[1]]).to_event(1))
-        with numpyro.plate("rows", rows, subsample_size=batch):
+        with numpyro.handlers.scale(scale=rows / batch), numpyro.plate("rows", batch):
             numpyro.sample("y", dist.Normal(part["x"] @ w, 1.0), obs=part["y"])
 
     svi = SVI(model, AutoNormal(model), optax.adam(0.01), Trace_ELBO())
