@@ -1315,3 +1315,29 @@ def test_regression_evidence_over_training_sets(averages, name, sign):
     base = averages["N(0, 1), 10 tanh units"]["log_evidence"]
     off = sign * np.subtract(averages[name]["log_evidence"], base)
     assert lower_end(off) > 2
+
+
+def test_costs_of_processes():
+    *found, model = json.loads((RESULTS / "scaling_out/costs.json").read_text())["rows"]
+    efficiency = {(row["kind"], row["size"]): row["efficiency"] for row in found}
+    lower = {(row["kind"], row["size"]): row["efficiency"] - row["efficiency_half"] for row in found}
+    assert lower["chains", 1000] > 0.9 and 2 * lower["workers", 48] > 1.6
+    # Tasks pay from the size on where a gradient takes five milliseconds, and the fitted line says so.
+    milliseconds = {(row["kind"], row["size"]): np.median(row["one"]) / 1000 for row in found}
+    large = [one for one in efficiency if one[0] == "tasks" and milliseconds[one] > 5]
+    assert len(large) >= 3 and all(efficiency[one] > 0.9 for one in large)
+    assert efficiency["tasks", 100] < 0.6 and efficiency["data", 1000] < 0.5
+    assert 9 * model["c"] / 1000 < 5 + 2 and model["largest_misfit"] < 0.15
+    for size in (1000, 10_000):
+        assert efficiency["tasks, gathered", size] < lower["tasks", size]
+    assert model["speed_up"] > 50
+
+
+def test_memory_of_streamed_runs():
+    found = json.loads((RESULTS / "scaling_out/memory.json").read_text())["rows"]
+    own, most = ({(row["way"], row["rows"]): np.mean(row[name]) for row in found} for name in ("own", "most"))
+    for way in ("SG-MCMC", "SVI"):
+        of_way = [own[one] for one in own if one[0] == way]
+        assert len(of_way) == 4 and max(of_way) - min(of_way) < 15
+        assert max(most[one] - own[one] for one in own if one[0] == way) < 60
+    assert own["in memory", 10_000_000] > own["SG-MCMC", 10_000_000] + 150
