@@ -1322,15 +1322,18 @@ def test_costs_of_processes():
     efficiency = {(row["kind"], row["size"]): row["efficiency"] for row in found}
     lower = {(row["kind"], row["size"]): row["efficiency"] - row["efficiency_half"] for row in found}
     assert lower["chains", 1000] > 0.9 and 2 * lower["workers", 48] > 1.6
-    # Tasks pay from the size on where a gradient takes five milliseconds, and the fitted line says so.
-    milliseconds = {(row["kind"], row["size"]): np.median(row["one"]) / 1000 for row in found}
-    large = [one for one in efficiency if one[0] == "tasks" and milliseconds[one] > 5]
-    assert len(large) >= 3 and all(efficiency[one] > 0.9 for one in large)
-    assert efficiency["tasks", 100] < 0.6 and efficiency["data", 1000] < 0.5
-    assert 9 * model["c"] / 1000 < 5 + 2 and model["largest_misfit"] < 0.15
+    # Two processes become 90 % efficient between 10,000 and 100,000 tasks each, as the fitted line says.
+    assert efficiency["tasks", 10_000] < 0.9 < efficiency["tasks", 100_000]
+    assert (
+        10_000 < model["pays_from"] - model["pays_from_half"] < model["pays_from"] + model["pays_from_half"] < 100_000
+    )
+    of_tasks = [row for row in found if row["kind"] == "tasks" and row["size"] <= 10_000]
+    added = [np.median(np.subtract(row["two"], row["one"])) for row in of_tasks]
+    assert max(added) < 1.5 * min(added) and model["largest_misfit"] < 0.15
     for size in (1000, 10_000):
         assert efficiency["tasks, gathered", size] < lower["tasks", size]
-    assert model["speed_up"] > 50
+    # Of a million groups on 64 hosts, sums would be more than half of the time.
+    assert 20 < model["speed_up"] < 40 and 6 * model["c"] > model["all_hosts"] / 2
 
 
 def test_memory_of_streamed_runs():
