@@ -40,6 +40,7 @@ SECONDS = {
     "are-the-samplers-right": 57,
     "flat-bnn": 55,
     "choosing-the-prior": 55,
+    "scaling-out": 55,
     "sgmcmc": 50,
     "first-hour": 50,
     "svi": 42,
