@@ -77,10 +77,11 @@ def test_a_median_of_seconds_is_printed_only_where_most_runs_reached_it():
     stored = table.result(RUNS, "2026-01-31")
     quick, slow = (stored["rivals"][name]["all_chains"] for name in ("quick", "slow"))
     assert (quick["censored"], slow["censored"]) == (0, 2)
-    assert table.seconds(quick) == "8 (6 to 10)"
-    assert table.seconds(slow) == "not within 60 (1 of 3 runs)"
+    assert table.seconds(quick, 100.0) == "8 (6 to 10)" and table.times(quick, 100.0, 8.0) == "1"
+    assert table.seconds(slow, 100.0) == "not within 100 (1 of 3 runs)"
+    assert table.times(slow, 100.0, 8.0) == "more than 12.5"
     one_mode = stored["rivals"]["slow"]["of_kept"]
-    assert one_mode["censored"] == 1 and table.seconds(one_mode).endswith("2 of 3 runs")
+    assert one_mode["censored"] == 1 and table.seconds(one_mode, 100.0) == "80 (from 60; 2 of 3 runs)"
 
 
 def test_the_table_has_a_row_a_rival_and_says_where_chains_ended():

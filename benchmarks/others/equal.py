@@ -11,14 +11,11 @@ import functools
 import jax
 import numpy as np
 import posterior
-import with_nutpie
-from session import CHAINS, Session
-
-jax.config.update("jax_enable_x64", True)
-
 import with_numpyro
+import with_nutpie
 import with_pymc
 from numpyro.infer.util import potential_energy
+from session import CHAINS, Session
 
 COUNT = 100
 
@@ -66,6 +63,7 @@ def nutpies(kind, x, y):
 def main():
     """Compare all; what differs is an error."""
     session = Session()
+    jax.config.update("jax_enable_x64", True)
     x, y = session.x.astype(float), session.y
     vectors = posterior.random_vectors(COUNT)
     expected = posterior.log_density(posterior.split(vectors), x, y)

@@ -1,4 +1,4 @@
-"""Judge the draws of all samplers by one program: R-hat, effective sample sizes and modes, from checkpoint to checkpoint.
+"""Judge the draws of all samplers by one program: R-hat, effective sample sizes and modes, at each checkpoint.
 
 R-hat and effective sizes are ArviZ's, through the book's ``diagnostics``; a mode is the layer whose standard deviation
 is the largest, as in the book. Beyond 2000 draws a chain every second one is left out, and so on.
@@ -6,11 +6,14 @@ is the largest, as in the book. Beyond 2000 draws a chain every second one is le
 
 from helpers import diagnostics
 
+import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
 
 import numpy as np
 import posterior
 
+FIELDS = ("rhat", "ess_bulk", "ess_tail", "ess_alone")
 TARGET = 400.0  # effective draws: 5th percentile, over the test probabilities, of the smaller of bulk and tail
 MOST = 2000  # draws of each chain that are judged
 LAST = 50  # draws of each chain by which its mode and its log density are told
@@ -79,8 +82,7 @@ def judged(p, log_sd):
     """Effective sizes and R-hat of test probabilities [chain, draw, point] and log sd [chain, draw, layer]."""
     thin = -(-p.shape[1] // MOST)
     values = np.concatenate([p, log_sd], axis=-1)[:, thin - 1 :: thin]
-    with ProcessPoolExecutor(2) as pool:  # while the sampler waits
-        parts = list(pool.map(diagnostics.summarize, np.array_split(values, 2, axis=-1)))
+    parts = list(_pool().map(diagnostics.summarize, np.array_split(values, 2, axis=-1)))
     rhat, bulk, tail, alone = (np.concatenate([getattr(part, name) for part in parts]) for name in FIELDS)
     bound = diagnostics.rhat_bound(alone, rhat.size, values.shape[1], len(values))
     points = p.shape[-1]
@@ -96,4 +98,7 @@ def judged(p, log_sd):
     }
 
 
-FIELDS = ("rhat", "ess_bulk", "ess_tail", "ess_alone")
+@lru_cache
+def _pool():
+    """Two processes, which work while the sampler waits; not forked, since JAX has threads."""
+    return ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))

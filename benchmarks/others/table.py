@@ -61,18 +61,26 @@ def read(run, which):
 
 
 def spread(runs, name):
-    """Return median, least and largest of a figure over the runs that have it; censored seconds count as such."""
+    """Return median, least and largest of a figure over the runs that have it."""
     values = [run[name] for run in runs if run.get(name) is not None]
     return {"median": float(np.median(values)), "least": min(values), "most": max(values)} if values else None
+
+
+def waited(runs):
+    """Return median, least and largest of the seconds to enough draws; None where a censored run stands there."""
+    seconds = [np.inf if run["censored"] else run["seconds"] for run in runs]
+    found = {"median": np.median(seconds), "least": min(seconds), "most": max(seconds)}
+    return {name: float(value) if np.isfinite(value) else None for name, value in found.items()}
 
 
 def entry(runs, which):
     """Join the runs of a rival."""
     read_ones = [read(run, which) for run in runs]
-    names = ("seconds", "compiling", "warm_up", "ess_a_second", "ess_a_second_running", "mode_found_after", "draws")
+    names = ("compiling", "warm_up", "ess_a_second", "ess_a_second_running", "mode_found_after", "draws")
     return {
         "runs": len(read_ones),
         "censored": sum(run["censored"] for run in read_ones),
+        "seconds": waited(read_ones),
         **{name: spread(read_ones, name) for name in names},
         "by_seed": read_ones,
     }
@@ -109,31 +117,42 @@ def of_runs(runs):
 
 def of_result(stored):
     """Return the README's table, fastest first."""
-    head = ["sampler", "seconds to 400", "of them compiling", "warm-up", "p5 ESS/s, all included", "without compiling"]
-    head += ["one mode's chains: seconds", "ESS/s", "chains that ended in the mode"]
+    head = ["sampler", "seconds to 400", "times the first row's", "compiling", "warm-up"]
+    head += ["p5 ESS/s, all included", "without compiling", "one mode's chains: seconds", "ESS/s"]
+    head += ["chains that ended in the mode"]
     rows = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    ranked = sorted(stored["rivals"].items(), key=lambda pair: -pair[1]["all_chains"]["ess_a_second"]["median"])
+    rivals = stored["rivals"].items()
+    ranked = sorted(rivals, key=lambda pair: (pair[1]["all_chains"]["seconds"]["median"] or np.inf, pair[0]))
+    first = ranked[0][1]["all_chains"]["seconds"]["median"]
     for name, one in ranked:
-        every, kept = one["all_chains"], one["of_kept"]
+        every, kept, limit = one["all_chains"], one["of_kept"], min(one["limit"])
         ends = [layer for run in every["by_seed"] for layer in run["mode"]]
-        cells = [name, seconds(every), number(every["compiling"]), number(every["warm_up"])]
-        cells += [number(every["ess_a_second"]), number(every["ess_a_second_running"])]
-        cells += [seconds(kept), number(kept["ess_a_second"]), f"{ends.count(2)} of {len(ends)}"]
+        cells = [name, seconds(every, limit), times(every, limit, first)]
+        cells += [number(every[part]) for part in ("compiling", "warm_up", "ess_a_second", "ess_a_second_running")]
+        cells += [seconds(kept, limit), number(kept["ess_a_second"]), f"{ends.count(2)} of {len(ends)}"]
         rows.append("| " + " | ".join(cells) + " |")
     return "\n".join(rows)
 
 
-def seconds(entry):
-    """Return median and range of the seconds, or that they were not enough; the median is one only if it was reached."""
-    if entry["seconds"] is None:
-        return "-"
-    done, every = entry["runs"] - entry["censored"], entry["runs"]
-    if 2 * done <= every:
-        return f"not within {plain(entry['seconds']['least'])} ({done} of {every} runs)"
-    text = (
-        f"{plain(entry['seconds']['median'])} ({plain(entry['seconds']['least'])} to {plain(entry['seconds']['most'])})"
+def seconds(entry, limit):
+    """Return median and range of the seconds; that they were not enough, where the median is a censored run."""
+    median, least, most = (entry["seconds"][name] for name in ("median", "least", "most"))
+    done = f"{entry['runs'] - entry['censored']} of {entry['runs']} runs"
+    if median is None:
+        return f"not within {plain(limit)} ({done})"
+    return (
+        f"{plain(median)} ({plain(least)} to {plain(most)})"
+        if most
+        else f"{plain(median)} (from {plain(least)}; {done})"
     )
-    return text if done == every else f"{text}, {done} of {every} runs"
+
+
+def times(entry, limit, first):
+    """Return how many times the fastest rival's median a median is, or at least is."""
+    if first is None:
+        return "-"
+    median = entry["seconds"]["median"]
+    return plain(median / first) if median else f"more than {plain(limit / first)}"
 
 
 def number(spread_of):
