@@ -73,6 +73,13 @@ def test_what_was_reached_beyond_the_limit_was_not_reached():
     assert late["censored"] and table.read(late, "all_chains")["censored"]
 
 
+def test_a_run_that_never_came_to_a_checkpoint_is_censored():
+    fixed = {name: RUNS[0][name] for name in ("machine", "versions", "load_before")}
+    nothing = {"rival": "stuck", "seed": 0, "limit": 100.0, "censored": True, "checkpoints": [], **fixed}
+    assert table.read(nothing, "of_kept")["censored"] and "given up" in table.line(nothing)
+    assert "| stuck | not within 100 (0 of 1 runs) |" in table.of_runs([*RUNS, nothing])
+
+
 def test_a_median_of_seconds_is_printed_only_where_most_runs_reached_it():
     stored = table.result(RUNS, "2026-01-31")
     quick, slow = (stored["rivals"][name]["all_chains"] for name in ("quick", "slow"))

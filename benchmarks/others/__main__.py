@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -134,6 +135,9 @@ def run(name, seed, limit, tasks, kept, short):
         asked, every = {"kind": kind, "seed": seed, "short": short}, SHORT if short else COUNTS
         for counts in [[count] for count in every] if each_alone else [every]:
             process = start(program, asked | {"counts": counts}, folder)
+            killed = []
+            killer = threading.Timer(2 * limit + 600, lambda: (killed.append(True), process.kill()))
+            killer.start()
             for line in process.stdout:
                 told = json.loads(line)
                 with np.load(Path(folder) / "draws.npz") as found:
@@ -142,12 +146,15 @@ def run(name, seed, limit, tasks, kept, short):
                 on = not judge.verdicts[-1]["all_chains"]["reached"] and not over(judge.verdicts, every, limit)
                 process.stdin.write("on\n" if on else "stop\n")
                 process.stdin.flush()
-            if process.wait():
+            killer.cancel()
+            if process.wait() and killed:  # between two checkpoints, or before the first
+                break
+            if process.returncode:
                 raise SystemExit(f"{name}, seed {seed}:\n" + (Path(folder) / "stderr").read_text()[-4000:])
             if not on:
                 break
-    last = judge.verdicts[-1]
-    censored = not last["all_chains"]["reached"] or last["seconds"] > limit
+    last = judge.verdicts[-1] if judge.verdicts else None
+    censored = last is None or not last["all_chains"]["reached"] or last["seconds"] > limit
     fixed = {"rival": name, "seed": seed, "limit": limit, "censored": censored, "load_before": load}
     return fixed | {"machine": table.machine(), "versions": table.versions(PYTHON), "checkpoints": judge.verdicts}
 

@@ -42,7 +42,7 @@ def read(run, which):
     points = [point for point in run["checkpoints"] if point[which]]
     enough = [point for point in points if point[which]["reached"] and point["seconds"] <= run["limit"]]
     if not points:
-        return {"censored": True, "seconds": run["checkpoints"][-1]["seconds"]}
+        return {"censored": True, "mode": run["checkpoints"][-1]["mode"] if run["checkpoints"] else []}
     point = (enough or points)[0 if enough else -1]
     found, running = point[which], point["seconds"] - point["compiling"]
     return {
@@ -171,6 +171,8 @@ def plain(value):
 def line(run):
     """Return what a run came to, in a line."""
     one = read(run, "all_chains")
+    if not run["checkpoints"]:
+        return f"{run['rival']}, seed {run['seed']}: given up before the first checkpoint"
     said = "given up" if one["censored"] else "reached"
     modes = ", ".join(LAYERS[mode] for mode in one["mode"])
     return (
