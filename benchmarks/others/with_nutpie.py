@@ -130,6 +130,9 @@ def main():
         enough.clear()
         sampler.pause()
         found = sampler.inspect()
+        there = found.posterior.sizes["draw"]
+        if not count <= there < count + warm_up:
+            raise RuntimeError(f"nutpie: has {there} draws where its progress says {count}")
         diverging = found.sample_stats["diverging"].values[:, done:count]
         if not session.judged(canonical(found, done, count), diverging, at=reached[-1]):
             break
