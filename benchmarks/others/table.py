@@ -1,0 +1,182 @@
+"""What the stored runs say: one entry a rival over its seeds, and the README's table."""
+
+import json
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+STORED = Path(__file__).parent / "results.json"
+FIGURES = {"all_chains": "all", "of_kept": "one mode"}
+PACKAGES = ("jax", "blackjax", "numpyro", "pymc", "pytensor", "numba", "nutpie", "arviz")
+LAYERS = ("input", "hidden", "output")
+
+
+def machine():
+    """Return the processor's name and how many cores this process may use."""
+    name = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        known = dict(line.split(":", 1) for line in lines if ":" in line)
+        stripped = {key.strip(): value.strip() for key, value in known.items()}
+        name = stripped.get("model name", name)
+        if {"cpu family", "model"} <= set(stripped):
+            name += f" (family {stripped['cpu family']}, model {stripped['model']})"
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {"processor": name, "cores": cores}
+
+
+def versions(python):
+    """Return the versions of what the second environment holds."""
+    code = f"import importlib.metadata as m, json; print(json.dumps({{p: m.version(p) for p in {PACKAGES}}}))"
+    return json.loads(subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout)
+
+
+def read(run, which):
+    """Return one run's figures by all chains, or by those that were in the mode with the mass throughout.
+
+    At the first checkpoint that suffices; of a run without one, at its last, and censored.
+    """
+    points = [point for point in run["checkpoints"] if point[which]]
+    enough = [point for point in points if point[which]["reached"] and point["seconds"] <= run["limit"]]
+    if not points:
+        return {"censored": True, "mode": run["checkpoints"][-1]["mode"] if run["checkpoints"] else []}
+    point = (enough or points)[0 if enough else -1]
+    found, running = point[which], point["seconds"] - point["compiling"]
+    return {
+        "censored": not enough,
+        "draws": point["draws"],
+        "seconds": point["seconds"],
+        "compiling": point["compiling"],
+        "warm_up": point["warm_up"],
+        "ess_a_second": found["ess"] / point["seconds"],
+        "ess_a_second_running": found["ess"] / running,
+        **{name: found[name] for name in ("ess", "median_ess", "rhat", "rhat_log_sd", "rhat_within_bound")},
+        "diverging": sum(point["diverging"]),
+        "mode": point["mode"],
+        "mode_found_after": None if None in point["found_after"] else max(point["found_after"]),
+    }
+
+
+def spread(runs, name):
+    """Return median, least and largest of a figure over the runs that have it."""
+    values = [run[name] for run in runs if run.get(name) is not None]
+    return {"median": float(np.median(values)), "least": min(values), "most": max(values)} if values else None
+
+
+def waited(runs):
+    """Return median, least and largest of the seconds to enough draws; None where a censored run stands there."""
+    seconds = [np.inf if run["censored"] else run["seconds"] for run in runs]
+    found = {"median": np.median(seconds), "least": min(seconds), "most": max(seconds)}
+    return {name: float(value) if np.isfinite(value) else None for name, value in found.items()}
+
+
+def entry(runs, which):
+    """Join the runs of a rival."""
+    read_ones = [read(run, which) for run in runs]
+    names = ("compiling", "warm_up", "ess_a_second", "ess_a_second_running", "mode_found_after", "draws")
+    return {
+        "runs": len(read_ones),
+        "censored": sum(run["censored"] for run in read_ones),
+        "seconds": waited(read_ones),
+        **{name: spread(read_ones, name) for name in names},
+        "by_seed": read_ones,
+    }
+
+
+def result(runs, date):
+    """Return what is stored: by rival, with machine, date, versions and the limit. ValueError: of several machines."""
+    for name in ("machine", "versions"):
+        if len({json.dumps(run[name], sort_keys=True) for run in runs}) > 1:
+            raise ValueError(f"{name}: given runs of several, expected one")
+    rivals = {}
+    for run in sorted(runs, key=lambda run: run["seed"]):
+        rivals.setdefault(run["rival"], []).append(run)
+    return {
+        "date": date,
+        "machine": runs[0]["machine"],
+        "versions": runs[0]["versions"],
+        "rivals": {
+            name: {
+                "seeds": [run["seed"] for run in of_rival],
+                "limit": [run["limit"] for run in of_rival],
+                "load_before": [run["load_before"] for run in of_rival],
+                **{which: entry(of_rival, which) for which in FIGURES},
+            }
+            for name, of_rival in rivals.items()
+        },
+    }
+
+
+def of_runs(runs):
+    """Return the table of runs that are not yet stored; "no runs" if there are none."""
+    return of_result(result(runs, None)) if runs else "no runs"
+
+
+def of_result(stored):
+    """Return the README's table, fastest first."""
+    head = ["sampler", "seconds to 400", "times the first row's", "compiling", "warm-up"]
+    head += ["p5 ESS/s, all included", "without compiling", "one mode's chains: seconds", "ESS/s"]
+    head += ["chains that ended in the mode"]
+    rows = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    rivals = stored["rivals"].items()
+    ranked = sorted(rivals, key=lambda pair: (pair[1]["all_chains"]["seconds"]["median"] or np.inf, pair[0]))
+    first = ranked[0][1]["all_chains"]["seconds"]["median"]
+    for name, one in ranked:
+        every, kept, limit = one["all_chains"], one["of_kept"], min(one["limit"])
+        ends = [layer for run in every["by_seed"] for layer in run["mode"]]
+        cells = [name, seconds(every, limit), times(every, limit, first)]
+        cells += [number(every[part]) for part in ("compiling", "warm_up", "ess_a_second", "ess_a_second_running")]
+        cells += [seconds(kept, limit), number(kept["ess_a_second"]), f"{ends.count(2)} of {len(ends)}"]
+        rows.append("| " + " | ".join(cells) + " |")
+    return "\n".join(rows)
+
+
+def seconds(entry, limit):
+    """Return median and range of the seconds; that they were not enough, where the median is a censored run."""
+    median, least, most = (entry["seconds"][name] for name in ("median", "least", "most"))
+    done = f"{entry['runs'] - entry['censored']} of {entry['runs']} runs"
+    if median is None:
+        return f"not within {plain(limit)} ({done})"
+    return (
+        f"{plain(median)} ({plain(least)} to {plain(most)})"
+        if most
+        else f"{plain(median)} (from {plain(least)}; {done})"
+    )
+
+
+def times(entry, limit, first):
+    """Return how many times the fastest rival's median a median is, or at least is."""
+    if first is None:
+        return "-"
+    median = entry["seconds"]["median"]
+    return plain(median / first) if median else f"more than {plain(limit / first)}"
+
+
+def number(spread_of):
+    """Return a median and its range."""
+    if spread_of is None:
+        return "-"
+    low, high = plain(spread_of["least"]), plain(spread_of["most"])
+    return plain(spread_of["median"]) + ("" if low == high else f" ({low} to {high})")
+
+
+def plain(value):
+    """Return a number in three digits at most."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}" if value >= 0.1 else f"{value:.2f}"
+
+
+def line(run):
+    """Return what a run came to, in a line."""
+    one = read(run, "all_chains")
+    if not run["checkpoints"]:
+        return f"{run['rival']}, seed {run['seed']}: given up before the first checkpoint"
+    said = "given up" if one["censored"] else "reached"
+    modes = ", ".join(LAYERS[mode] for mode in one["mode"])
+    return (
+        f"{run['rival']}, seed {run['seed']}: {said} after {one['seconds']:.1f} s ({one['compiling']:.1f} compiling, "
+        f"{one['warm_up']:.1f} warm-up), {one['draws']} draws a chain, p5 ESS {one['ess']:.0f}, "
+        f"R-hat {one['rhat']:.3f}, of log sd {one['rhat_log_sd']:.3f}, widest layer {modes}"
+    )
