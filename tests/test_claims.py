@@ -474,9 +474,18 @@ def test_pooling_gains_over_the_standard_normal_prior(pool, pool_gain):
 
 
 def test_pooling_gain_over_chosen_scales_is_open_for_any_number_of_labels(pool_gain):
-    for setting in ("18, 5", "18, 15", "18, 50", "18, 200", "50, 5", "2, 200"):
+    for setting in ("18, 5", "18, 15", "18, 50", "18, 200", "50, 5", "2, 200", "50, 200"):
         mean, half = metrics.interval(pool_gain(setting, "scales chosen"))
         assert mean - half < 0 < mean + half, setting
+
+
+def test_pooling_chains_disagree_with_fifty_tasks_or_two_hundred_labels_alone(pool):
+    def apart(setting):
+        return sum(any(c["rhat"][of] > c["rhat_bound"][of] for of in c["rhat"]) for c in pool[setting, POOLED]["check"])
+
+    found = {setting: apart(setting) for setting, arm in pool if arm == POOLED}
+    assert {setting for setting, count in found.items() if count} == {"50, 50", "18, 200", "50, 200"}
+    assert found["50, 200"] == 2 and len(pool["50, 200", POOLED]["check"]) == 3
 
 
 def test_ten_labels_are_too_few_to_choose_scales_by(pool, pool_gain):
