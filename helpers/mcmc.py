@@ -103,7 +103,8 @@ def sample(
             indices of the chains that go on, [kept]; with tasks, [task, kept]. All by default.
 
     Leading axes of what is returned are [chain, draw]; with tasks, [task, chain, draw]. A chain whose warm-up was not
-    finite is left out, with a warning, and with it as many of every other task.
+    finite is left out, with a warning, and with it as many of every other task. A chain is a program of its own, on a
+    thread a core; on a GPU such programs take turns, so that ``JAX_PLATFORMS=cpu`` in the environment may be faster.
 
     ValueError: no chains, draws or warm-up, shapes that do not fit, a start whose density is not finite.
     FloatingPointError: more than half of the chains, or one that was chosen, whose warm-up is not finite; draws or
