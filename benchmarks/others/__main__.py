@@ -136,7 +136,7 @@ def run(name, seed, limit, tasks, kept, short):
         for counts in [[count] for count in every] if each_alone else [every]:
             process = start(program, asked | {"counts": counts}, folder)
             killed = []
-            killer = threading.Timer(2 * limit + 600, lambda: (killed.append(True), process.kill()))
+            killer = threading.Timer(1.5 * limit + 120, lambda: (killed.append(True), process.kill()))
             killer.start()
             for line in process.stdout:
                 told = json.loads(line)
