@@ -1406,6 +1406,109 @@ def test_comparing_nearness_is_not_what_predicts_best(cells):
     assert max(cells["Laplace, last layer", 100_000]["nll"]) < reference["nll"] - 0.02
 
 
+@pytest.fixture
+def lost():
+    """What a method loses against the converged sampler, by task; below zero it is better."""
+    found = {row["name"]: row for row in json.loads((RESULTS / "comparing_inference/worth.json").read_text())["rows"]}
+    assert found["reference"]["check"]["mixed"]
+
+    def of(name, measure, place="near"):
+        return np.subtract(found[name][place][measure], found["reference"][place][measure])
+
+    return of
+
+
+def test_worth_samplers_of_all_data_differ_by_nothing_that_matters(lost):
+    for name in ("MCLMC", "MCLMC, adjusted", "MALA", "ChEES", "MEADS", "MILE", "NUTS, Stan", "NUTS, Fisher"):
+        for measure in ("nll", "joint"):
+            assert abs(lost(name, measure).mean()) < 0.0015
+
+
+def test_worth_one_network_is_ahead_on_labels_alone_and_behind_on_labels_together(lost):
+    for measure in ("nll", "cost", "risk"):
+        assert lower_end(-lost("MAP", measure)) > 0
+    assert lower_end(lost("MAP", "joint")) > 0
+    for name in ("deep ensemble", "ensemble of modes"):
+        assert lower_end(lost(name, "joint")) > 0
+    for name in ("Laplace, last layer", "Laplace, full"):  # mend that, or are open
+        assert lower_end(lost("MAP", "joint") - lost(name, "joint")) > 0 and lower_end(lost(name, "joint")) < 0
+    for name in ("mean-field", "low-rank", "full-rank", "flow"):
+        for measure in ("nll", "joint"):
+            assert lower_end(lost(f"SVI, {name}", measure)) > 0
+
+
+def test_worth_distance_tells_how_much_predictions_change_and_little_of_the_direction(lost, cells):
+    names = [name for (name, budget) in cells if budget == 100_000 and name != "the book's sampler"]
+    distance = [cells[name, 100_000]["tv_mean"] for name in names]
+    losses = {measure: np.array([lost(name, measure).mean() for name in names]) for measure in ("nll", "joint")}
+    rank = {measure: stats.spearmanr(distance, values)[0] for measure, values in losses.items()}
+    size = {measure: stats.spearmanr(distance, np.abs(values))[0] for measure, values in losses.items()}
+    assert rank["nll"] < 0.4 < rank["joint"] < 0.75 and min(size.values()) > 0.75
+
+
+@pytest.fixture
+def cold():
+    """Loss of a cell, by task, at a temperature under a prior; an error where chains have not mixed."""
+    rows = json.loads((RESULTS / "comparing_inference/cold.json").read_text())["rows"]
+    found = {row["name"]: row for row in rows}
+
+    def of(temperature, prior, measure):
+        row = found[f"T {temperature:g}, sd {prior}"]
+        assert row["check"]["mixed"]
+        return np.array(row["near"][measure])
+
+    of.unmixed = {row["name"] for row in rows if not row["check"]["mixed"]}
+    return of
+
+
+def test_worth_cold_posteriors_gain_under_one_scale_and_not_under_one_a_layer(cold):
+    for prior in ("1", "2", "3"):
+        assert lower_end(cold(1, prior, "nll") - cold(0.2, prior, "nll")) > 0
+    assert lower_end(cold(0.2, "1", "joint") - cold(1, "1", "joint")) > 0
+    assert lower_end(cold(1, "2", "joint") - cold(0.2, "2", "joint")) > 0
+    alone = cold(0.5, "chosen", "nll") - cold(1, "chosen", "nll")
+    assert lower_end(alone) < 0 and lower_end(-alone) < 0 and abs(alone.mean()) < 0.005
+    assert lower_end(cold(0.5, "chosen", "joint") - cold(1, "chosen", "joint")) > 0
+    assert cold.unmixed == {"T 0.1, sd 3", "T 0.1, sd chosen", "T 0.2, sd chosen"}
+
+
+def test_worth_a_better_prior_gains_more_than_a_method_or_a_temperature(cold, lost):
+    for measure in ("nll", "joint"):
+        gain = cold(1, "1", measure) - cold(1, "chosen", measure)
+        assert lower_end(gain) > 0.05
+        assert gain.mean() > 2 * max(-lost(name, measure).mean() for name in ("MAP", "SWAG", "Laplace, last layer"))
+        assert gain.mean() > 2 * max((cold(1, "1", measure) - cold(t, "1", measure)).mean() for t in (0.1, 0.2, 0.5))
+        for temperature in (0.1, 0.2, 0.5, 1, 2):
+            for prior in ("0.5", "1", "2", "3"):
+                if f"T {temperature:g}, sd {prior}" not in cold.unmixed:
+                    gap = cold(temperature, prior, measure) - cold(1, "chosen", measure)
+                    assert gap.mean() > 0 and (lower_end(gap) > 0 or (measure, temperature, prior) == ("nll", 0.1, "2"))
+
+
+def test_worth_leaving_out_points_and_tasks_answer_two_questions():
+    found = {
+        row["model"]: row for row in json.loads((RESULTS / "comparing_inference/left_out.json").read_text())["rows"]
+    }
+
+    def of(model, name):
+        return np.array(found[model][name])
+
+    for model in found:
+        for estimate, truth in (("points", "test_points"), ("tasks", "test_tasks")):
+            gap = of(model, estimate) - of(model, truth)
+            assert lower_end(gap) <= 0 and lower_end(-gap) <= 0
+    for name in ("points", "test_points"):
+        assert lower_end(of("hierarchical", name) - of("flat", name)) > 0
+        assert lower_end(of("flat", name) - of("pooled", name)) > 0
+    for name in ("tasks", "test_tasks"):
+        gap = of("hierarchical", name) - of("flat", name)
+        assert lower_end(gap) < 0 and lower_end(-gap) < 0  # open
+    assert lower_end(of("flat", "test_tasks") - of("pooled", "test_tasks")) > 0
+    assert of("hierarchical", "share_above").mean() < 0.02 and of("flat", "share_above").max() == 0
+    weights = of("hierarchical", "tasks_by_weights") - of("hierarchical", "tasks")
+    assert lower_end(weights) > 0.2 and (of("hierarchical", "k_hat_of_tasks") > 0.7).mean() > 0.9
+
+
 def test_costs_of_processes():
     *found, model = json.loads((RESULTS / "scaling_out/costs.json").read_text())["rows"]
     efficiency = {(row["kind"], row["size"]): row["efficiency"] for row in found}

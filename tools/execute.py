@@ -51,6 +51,7 @@ SECONDS = {
     "rotation": 28,
     "index": 25,
     "comparing-inference": 20,
+    "what-it-is-worth": 15,
     "minibatch-limits": 20,
     "originals": 18,
     "modes": 8,

@@ -12,6 +12,9 @@ STORED = Path(__file__).parent / "results.json"
 FIGURES = {"all_chains": "all", "of_kept": "one mode"}
 PACKAGES = ("jax", "blackjax", "numpyro", "pymc", "pytensor", "numba", "nutpie", "arviz")
 LAYERS = ("input", "hidden", "output")
+COLUMNS = ("sampler", "seconds to 400", "times the first row's", "p5 ESS/s, all included", "without compiling")
+COLUMNS += ("compiling", "warm-up", "one mode's chains: seconds", "ESS/s", "chains that ended in the mode")
+IN_SHORT = COLUMNS[:4]  # for the README
 
 
 def machine():
@@ -115,22 +118,20 @@ def of_runs(runs):
     return of_result(result(runs, None)) if runs else "no runs"
 
 
-def of_result(stored):
-    """Return the README's table, fastest first."""
-    head = ["sampler", "seconds to 400", "times the first row's", "compiling", "warm-up"]
-    head += ["p5 ESS/s, all included", "without compiling", "one mode's chains: seconds", "ESS/s"]
-    head += ["chains that ended in the mode"]
-    rows = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+def of_result(stored, columns=COLUMNS):
+    """Return the table of those columns, fastest first."""
     rivals = stored["rivals"].items()
     ranked = sorted(rivals, key=lambda pair: (pair[1]["all_chains"]["seconds"]["median"] or np.inf, pair[0]))
     first = ranked[0][1]["all_chains"]["seconds"]["median"]
+    rows = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
     for name, one in ranked:
         every, kept, limit = one["all_chains"], one["of_kept"], min(one["limit"])
         ends = [layer for run in every["by_seed"] for layer in run["mode"]]
         cells = [name, seconds(every, limit), times(every, limit, first)]
-        cells += [number(every[part]) for part in ("compiling", "warm_up", "ess_a_second", "ess_a_second_running")]
+        cells += [number(every[part]) for part in ("ess_a_second", "ess_a_second_running", "compiling", "warm_up")]
         cells += [seconds(kept, limit), number(kept["ess_a_second"]), f"{ends.count(2)} of {len(ends)}"]
-        rows.append("| " + " | ".join(cells) + " |")
+        told = dict(zip(COLUMNS, cells, strict=True))
+        rows.append("| " + " | ".join(told[column] for column in columns) + " |")
     return "\n".join(rows)
 
 
@@ -140,11 +141,9 @@ def seconds(entry, limit):
     done = f"{entry['runs'] - entry['censored']} of {entry['runs']} runs"
     if median is None:
         return f"not within {plain(limit)} ({done})"
-    return (
-        f"{plain(median)} ({plain(least)} to {plain(most)})"
-        if most
-        else f"{plain(median)} (from {plain(least)}; {done})"
-    )
+    if least == most:
+        return plain(median)
+    return plain(median) + (f" ({plain(least)} to {plain(most)})" if most else f" (from {plain(least)}; {done})")
 
 
 def times(entry, limit, first):

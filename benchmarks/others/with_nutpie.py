@@ -129,11 +129,11 @@ def main():
         enough.clear()
         sampler.pause()
         found = sampler.inspect()
-        there = found.posterior.sizes["draw"]
-        if not count <= there < count + warm_up:
-            raise RuntimeError(f"nutpie: has {there} draws where its progress says {count}")
+        draws = canonical(found, done, count)  # some chains are further than others
+        if draws["log_sd"].shape[:2] != (CHAINS, count - done) or not np.isfinite(draws["log_sd"]).all():
+            raise RuntimeError(f"nutpie: has no {count} draws of every chain, as its progress says")
         diverging = found.sample_stats["diverging"].values[:, done:count]
-        if not session.judged(canonical(found, done, count), diverging, at=reached[-1]):
+        if not session.judged(draws, diverging, at=reached[-1]):
             break
         done = count
         sampler.resume()
