@@ -1432,6 +1432,7 @@ def test_worth_one_network_is_ahead_on_labels_alone_and_behind_on_labels_togethe
         assert lower_end(lost(name, "joint")) > 0
     for name in ("Laplace, last layer", "Laplace, full"):  # mend that, or are open
         assert lower_end(lost("MAP", "joint") - lost(name, "joint")) > 0 and lower_end(lost(name, "joint")) < 0
+    assert lower_end(-lost("Laplace, diagonal", "joint")) > 0 and lower_end(lost("Laplace, diagonal", "nll")) > 0
     for name in ("mean-field", "low-rank", "full-rank", "flow"):
         for measure in ("nll", "joint"):
             assert lower_end(lost(f"SVI, {name}", measure)) > 0
