@@ -108,8 +108,16 @@ def rows_of(scored: dict[str, dict]) -> list[dict]:
 
 
 def as_lists(found: dict) -> dict:
-    """Return measures [task, near or far] for JSON, by place."""
-    return {
+    """Return measures [task, near or far] for JSON, by place; and averages near the data, for a check.
+
+    Their errors are standard errors over tasks: a run elsewhere, which draws other numbers, differs by less.
+    """
+    by_place = {
         place: {name: np.asarray(values)[:, at].round(6).tolist() for name, values in found.items()}
         for at, place in enumerate(("near", "far"))
     }
+    average = {}
+    for name in ("nll", "joint"):
+        values = np.asarray(found[name])[:, 0]
+        average |= {name: float(values.mean()), f"{name}_error": float(values.std(ddof=1) / np.sqrt(len(values)))}
+    return by_place | {"average": average}
