@@ -44,7 +44,7 @@ def test_measures_are_expectations_over_labels(draws):
     assert np.isfinite(of_pair["joint"])
     pair = {"mean": found["mean"][:2], "joint": np.stack([found["joint"][0], found["joint"][0].T])}
     assert uses.measured(pair["mean"], pair["joint"], q[:2])["joint"] == pytest.approx(joint, rel=1e-4)
-    # Certain of class 0 at point 1 only; elsewhere p = 0.6 and 0.35: to say 1 costs 0.4, as to ask, and to ask less.
+    # First to ask costs least at every point; then to say 1, to say 0, and to ask. Costs are counted under q.
     costs = [[0.4, 0.4, 0.4], [1 - q[0], 5 * q[1], 0.4]]
     assert uses.cost(np.array([0.5, 0.3, 0.55]), q) == pytest.approx(np.mean(costs[0]))
     assert uses.cost(np.array([0.7, 0.05, 0.55]), q) == pytest.approx(np.mean(costs[1]))

@@ -69,7 +69,7 @@ def _run(name, key, observed, value):
 
 
 def score(drawn: dict, name: str, value: float | None) -> dict:
-    """Return measures by task; a method that has no finite prediction somewhere has none there."""
+    """Return measures by task, and the check of the reference's chains."""
     found = uses.as_lists(uses.measured(drawn["mean"], drawn["joint"], uses.problem().q))
     return found | ({"check": redraws.checked(drawn, np.asarray(drawn["some"]))} if name == REFERENCE else {})
 
