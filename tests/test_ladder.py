@@ -10,7 +10,17 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from experiments import compare, shared
-from experiments.comparing_inference import drawn, fits, ladder, measures, methods, references
+from experiments.comparing_inference import (
+    drawn,
+    fits,
+    harder,
+    ladder,
+    longest,
+    measures,
+    methods,
+    references,
+    seconds,
+)
 from experiments.comparing_inference import problem as of
 
 
@@ -99,3 +109,44 @@ def test_the_reference_itself_is_at_no_distance_and_another_is():
     assert measures.apart(truth.p.mean(axis=1), truth, test, test)[0] == 0
     shifted = measures.apart(truth.p.mean(axis=1) + 0.02, truth, test, test)[0]
     np.testing.assert_allclose(shifted, 0.02, rtol=0.02)
+
+
+def test_a_chain_of_a_harder_reference_computed_again(monkeypatch):
+    rows = read_result("comparing_inference/harder")["rows"]
+    stored = [row for row in rows if row["posterior"] == "regression"]
+    monkeypatch.setitem(harder.RUN["sizes"], "regression", {"num_warmup": 300, "num_samples": 1200})
+    monkeypatch.setitem(harder.RUN, "num_chains", 2)
+    found = harder.unit("regression", "chains", 7)
+    assert not jax.config.jax_enable_x64
+    error = np.hypot(diagnostics.standard_error(found["predictions"]), stored[0]["mean_error"])
+    gap = np.abs(found["predictions"].mean(axis=(0, 1)) - np.mean([row["mean"] for row in stored], axis=0))
+    assert (gap <= 6 * error).all()
+    # And it would see another curve: the same one from right to left.
+    assert (np.abs(found["predictions"].mean(axis=(0, 1)) - stored[0]["mean"][::-1]) > 6 * error).any()
+    with pytest.raises(ValueError, match="given 'rings', expected one of"):
+        harder.problem("rings")
+
+
+def test_a_cloud_within_a_region_is_weighted():
+    drawn = {"predictions": np.array([[0.2], [0.6]]), "log_scales": {"Dense_0": np.array([-1.0, -3.0])}}
+    path = {"powers": np.array([0.5, 1.0, np.inf]), "log_evidence": np.array([-3.0, -5.0, np.inf]), "number": 2}
+    found = harder.score(drawn | path | {"weights": np.array([0.75, 0.25])}, "hierarchical", "SMC", 0)
+    assert found == {"log_evidence": -5.0, "power": 1.0, "mean": [0.3], "log_scales": {"Dense_0": -1.5}}
+
+
+def test_the_longest_runs_are_of_the_nearest():
+    stored = [row for row in read_result("comparing_inference/ladder")["rows"] if row.get("budget") == 100_000]
+    order = sorted((row for row in stored if not row["empty"]), key=lambda row: row["tv_mean"])
+    names = [row["name"] for row in read_result("comparing_inference/longest")["rows"]]
+    assert (
+        names == [row["name"] for row in order[:6]] == list(dict.fromkeys(u["name"] for u in longest.units().values()))
+    )
+
+
+def test_seconds_are_told_as_ratios():
+    rounds = np.array([[6.0, 2e6, 1e-6], [12.0, 2e6, 2e-6], [3.0, 1e6, 1e-6]])
+    found = seconds.score({"rounds": rounds})
+    assert found["times_bare"] == 3.0 and found["times_bare_error"] == 0.0
+    assert found["microseconds"] == pytest.approx(3.0) and found["bare_microseconds"] == pytest.approx(1.0)
+    sizes = {name: unit["budget"] for name, unit in seconds.units().items()}
+    assert sizes.pop("Pathfinder") == 1000 and set(sizes.values()) == {100_000}

@@ -52,7 +52,13 @@ def main():
     parser.add_argument("--runs", type=Path, default=KEPT, help="folder of the runs, one file each")
     parser.add_argument("--table", action="store_true", help="run nothing")
     parser.add_argument("--short", action="store_true", help="a few draws of each, to see that all run; not kept")
+    parser.add_argument("--parts", action="store_true", help="flat fits and single steps instead: parts.json")
     asked = parser.parse_args()
+    if asked.parts:
+        pin()
+        with tempfile.TemporaryDirectory() as folder:
+            command = [PYTHON, HERE / "parts.py", "all", str(asked.seeds), asked.date or "undated"]
+            return subprocess.run(command, env=environment(folder), check=True).returncode
     begun = time.perf_counter()
     asked.runs = asked.runs / "short" if asked.short else asked.runs
     asked.runs.mkdir(parents=True, exist_ok=True)
@@ -72,6 +78,7 @@ def main():
     if asked.date and runs and not asked.short:
         table.STORED.write_text(json.dumps(table.result(runs, asked.date), indent=1) + "\n")
     print(table.of_runs(runs))
+    return 0
 
 
 def pin():
