@@ -1,10 +1,11 @@
 """What experiments share: keys by name, training, tempered starts, means of chains, rows of diagnostics and ranks."""
 
-from helpers import diagnostics, mcmc, metrics, verify
+from helpers import diagnostics, hmc, mcmc, metrics, verify
 from helpers.common import take
 
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -62,6 +63,38 @@ def tempered_starts(
     starts = mcmc.normal_starts(key_start, shapes, (num_started,))
     below = observed._replace(weight=power * observed.weight)
     return take(mcmc.sample(key_chains, log_density, starts, data=below, **sizes).draws, np.s_[:, -1])
+
+
+def warmed_up(
+    key: Key[Array, ""],
+    log_density: Callable,
+    positions: Any,
+    data: Any,
+    num_warmup: int = 300,
+    target_acceptance: float = 0.8,
+    max_tree_depth: int = 10,
+) -> Any:
+    """Return where chains end after the no-U-turn part of a warm-up of ``mcmc.sample``, leading axis [chain].
+
+    It is the program that ``mcmc.sample`` runs with the same density, settings and shapes: a stage on other data before
+    it, such as a likelihood at a lower power, compiles nothing that the run would not.
+
+    FloatingPointError: chains whose warm-up is not finite.
+    """
+    settings = log_density, 3 * num_warmup // 4, target_acceptance, max_tree_depth
+    positions, data = jax.tree.map(np.asarray, positions), jax.tree.map(jnp.asarray, data)
+    keys = np.asarray(jax.random.key_data(jax.random.split(key, len(jax.tree.leaves(positions)[0]))))
+    units = [(one, take(positions, chain), None) for chain, one in enumerate(keys)]
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):  # BlackJAX mixes types and ranks
+        program = hmc.warm_up.lower(*settings, *units[0], data).compile()
+    with ThreadPoolExecutor(mcmc.cores()) as pool:
+        learnt = list(pool.map(lambda unit: jax.tree.map(np.asarray, program(*unit, data)), units))
+    bad = [
+        chain for chain, one in enumerate(learnt) if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(one))
+    ]
+    if bad:
+        raise FloatingPointError(f"warm-up of chains {bad}: not finite")
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *(one.position for one in learnt))
 
 
 def of_draws(function: Callable, draws: Any, num_axes: int = 2) -> Any:

@@ -130,8 +130,11 @@ def test_a_chain_of_a_harder_reference_computed_again(monkeypatch):
 def test_a_cloud_within_a_region_is_weighted():
     drawn = {"predictions": np.array([[0.2], [0.6]]), "log_scales": {"Dense_0": np.array([-1.0, -3.0])}}
     path = {"powers": np.array([0.5, 1.0, np.inf]), "log_evidence": np.array([-3.0, -5.0, np.inf]), "number": 2}
-    found = harder.score(drawn | path | {"weights": np.array([0.75, 0.25])}, "hierarchical", "SMC", 0)
-    assert found == {"log_evidence": -5.0, "power": 1.0, "mean": [0.3], "log_scales": {"Dense_0": -1.5}}
+    after = {"after": np.tile([0.1, 0.5], (2, 10))[..., None], "log_scales_after": {"Dense_0": np.full((2, 20), -2.0)}}
+    found = harder.score(drawn | path | after | {"weights": np.array([0.75, 0.25])}, "hierarchical", "SMC", 0)
+    assert found["mean_after_error"][0] > 0 and found.pop("mean_after_error")
+    expected = {"log_evidence": -5.0, "power": 1.0, "mean": [0.3], "log_scales": {"Dense_0": -1.5}}
+    assert found == expected | {"mean_after": [0.3], "log_scales_after": {"Dense_0": -2.0}}
 
 
 def test_the_longest_runs_are_of_the_nearest():

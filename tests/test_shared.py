@@ -87,6 +87,33 @@ def test_tempered_starts_are_draws_of_the_tempered_posterior():
     assert stats.chi2.isf(1 - 2.5e-6, 100) < (z**2).sum() < stats.chi2.isf(2.5e-6, 100)
 
 
+def counted():
+    """Return a normal density, and a list that grows by an entry each time it is traced."""
+    traces = []
+
+    def log_density(position, precision):
+        traces.append(None)
+        return -0.5 * precision * (position["w"] ** 2).sum() - 0.5 * ((position["v"] - 3.0) ** 2).sum()
+
+    return log_density, traces
+
+
+def test_a_stage_before_a_run_ends_in_its_density_and_traces_nothing_that_the_run_would_not():
+    starts = mcmc.normal_starts(jax.random.key(0), {"v": jnp.zeros(()), "w": jnp.zeros(2)}, (60,))
+    sizes, (log_density, traces) = {"num_warmup": 100, "max_tree_depth": 5}, counted()
+    ends = shared.warmed_up(jax.random.key(1), log_density, starts, np.float32(25.0), **sizes)
+    of_stage, first = len(traces), jax.tree.map(lambda leaf: leaf[:2], ends)
+    mcmc.sample(jax.random.key(2), log_density, first, data=np.float32(1.0), num_samples=20, **sizes)
+    alone, of_alone = counted()
+    mcmc.sample(jax.random.key(2), alone, first, data=np.float32(1.0), num_samples=20, **sizes)
+    assert of_stage > 0 and len(traces) == len(of_alone)
+    z = np.concatenate([5 * ends["w"].ravel(), ends["v"] - 3])
+    assert abs(z.mean()) < stats.norm.isf(2.5e-6) / np.sqrt(z.size)
+    assert stats.chi2.isf(1 - 2.5e-6, z.size) < (z**2).sum() < stats.chi2.isf(2.5e-6, z.size)
+    with pytest.raises(FloatingPointError, match=r"warm-up of chains \[0, 1\]: not finite"):
+        shared.warmed_up(jax.random.key(1), log_density, first, np.float32(np.nan), **sizes)
+
+
 @pytest.fixture(scope="module")
 def run():
     """Return a made-up run of one chain length, and its predictions."""

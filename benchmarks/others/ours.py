@@ -1,4 +1,4 @@
-"""The book's sampler as its page runs it: four chains by a tempered stage, and all of them go on.
+"""The book's sampler as its page runs it: four chains by a tempered stage, three warm-ups long, and all of them go on.
 
 A run cannot be taken up again, so each checkpoint is a cold run of that length; its draws begin with those of a
 shorter one.
@@ -13,8 +13,8 @@ from session import CHAINS, Session
 
 from experiments import shared
 
-FIRST = {"power": 0.8, "num_started": CHAINS, "num_warmup": 600, "num_samples": 1, "max_tree_depth": 6}
-SECOND = {"num_warmup": 300, "max_tree_depth": 6}
+POWER, STAGES = 0.8, 3
+SIZES = {"num_warmup": 300, "max_tree_depth": 6}
 
 
 def main():
@@ -30,15 +30,18 @@ def main():
     seen = densities.observe(session.x, session.y)
     if double:
         seen = seen._replace(x=seen.x.astype(float), weight=seen.weight.astype(float))
-    key_start, key_chains = jax.random.split(jax.random.key(session.seed))
-    first, second = ({**sizes, "num_warmup": session.steps(sizes["num_warmup"])} for sizes in (FIRST, SECOND))
-    starts = shared.tempered_starts(key_start, log_density, shapes, seen, **first)
+    key_start, key_tempered, key_chains = jax.random.split(jax.random.key(session.seed), 3)
+    sizes = {**SIZES, "num_warmup": session.steps(SIZES["num_warmup"])}
+    tempered = seen._replace(weight=np.asarray(seen.weight) * np.asarray(POWER, seen.weight.dtype))
+    starts = mcmc.normal_starts(key_start, shapes, (CHAINS,))
+    for key in jax.random.split(key_tempered, STAGES):
+        starts = shared.warmed_up(key, log_density, starts, tempered, **sizes)
 
     def all_of_them(positions):
         session.warm()
         return np.arange(CHAINS)
 
-    posterior = mcmc.sample(key_chains, log_density, starts, data=seen, num_samples=count, choose=all_of_them, **second)
+    posterior = mcmc.sample(key_chains, log_density, starts, data=seen, num_samples=count, choose=all_of_them, **sizes)
     layers = list(posterior.draws["mean"])
     draws = {f"mean_{i}": posterior.draws["mean"][layer]["kernel"] for i, layer in enumerate(layers)}
     draws |= {f"offset_{i}": posterior.draws["offset"][layer]["kernel"] for i, layer in enumerate(layers)}

@@ -2,7 +2,9 @@
 
 As in ``references``: two independent runs of eight chains in double precision, from dispersed starts, wherever they
 end; of the hierarchical networks after a tempered stage, as in ``hierarchical_bnn/long_runs``. Tempered SMC stands
-beside those, confined to the region that holds nearly all of the mass (``hierarchical_bnn/masses``), several runs.
+beside those, confined to the region that holds nearly all of the mass (``hierarchical_bnn/masses``), several runs. Its
+particles move five times a power, which is little for a posterior in which chains need hundreds of draws to pass from
+one kind of features to another: so some of them, resampled, move on as chains.
 """
 
 from helpers import data, densities, diagnostics, hierarchical, mcmc, networks
@@ -12,6 +14,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+import blackjax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -35,6 +38,8 @@ RUN = {
     "tempered": {"power": 0.6, "num_warmup": 300, "num_samples": 300, "target_acceptance": 0.9},
     "region": 2,  # that in which the output layer differs most between tasks
     "particles": 400,
+    "moving_on": 48,  # of the particles, and for how long
+    "after": {"num_warmup": 200, "num_samples": 600},
     "prior_scale": 1.0,  # of the spiral
     "least_sd": 1e-2,  # of a prediction over draws: one that never moves has no R-hat
 }
@@ -111,10 +116,13 @@ def _setting(posterior, method, run):
 
 
 def unit(posterior: str, method: str, run: int) -> dict:
-    """Return predictions [chain, draw, point] of some draws and log scales of all; or those of particles, weighted."""
+    """Return predictions [chain, draw, point] of some draws and log scales of all.
+
+    Of SMC those of the particles [particle], with weights, and predictions of those that moved on [chain, draw, point].
+    """
     key, asked = shared.key(RUN["seed"], posterior, method, run), problem(posterior)
     if method == "SMC":
-        return cloud(key, asked.observed)
+        return cloud_and_chains(key, asked)
     found = chains(key, asked, posterior)
     thinned, log_scales = take(found.draws, np.s_[:, :: RUN["thin"][posterior]]), asked.log_scales(found.draws)
     learnt = {"log_scales": log_scales} if log_scales else {}
@@ -143,7 +151,7 @@ def _doubled(values):
 
 @jax.jit
 def cloud(key, observed):
-    """Follow particles of the prior of the hierarchical networks to their posterior, within one region."""
+    """Follow particles of the prior of the hierarchical networks to their posterior, within one region: state, path."""
     prior, num_tasks = regions.HYPERPRIORS["HalfNormal(1)"], len(observed.y)
 
     def log_prior(position):
@@ -155,9 +163,25 @@ def cloud(key, observed):
 
     key_begin, key_path = jax.random.split(key)
     begin = masses.confined(key_begin, prior, RUN["region"], num_tasks, RUN["particles"])
-    state, path = masses.anneal(key_path, begin, log_prior, log_likelihood)
-    predictions = jax.lax.map(problem("hierarchical").predict, state.particles)
-    return {"predictions": predictions, "log_scales": state.particles["log_sd"], "weights": state.weights, **path}
+    return masses.anneal(key_path, begin, log_prior, log_likelihood)
+
+
+def cloud_and_chains(key, asked):
+    """Follow particles, then move some on as chains, resampled by their weights, so that they begin spread out well."""
+    key_cloud, key_chosen, key_chains = jax.random.split(key, 3)
+    state, path = cloud(key_cloud, asked.observed)
+    chosen = blackjax.smc.resampling.systematic(key_chosen, state.weights, RUN["moving_on"])
+    starts = take(state.particles, np.asarray(chosen))
+    after = mcmc.sample(key_chains, asked.log_density, starts, data=asked.observed, **RUN["after"])
+    thinned = take(after.draws, np.s_[:, :: RUN["thin"]["hierarchical"]])
+    return {
+        "predictions": jax.jit(lambda particles: jax.lax.map(asked.predict, particles))(state.particles),
+        "log_scales": state.particles["log_sd"],
+        "weights": state.weights,
+        "after": shared.of_draws(asked.predict, thinned),
+        "log_scales_after": after.draws["log_sd"],
+        **path,
+    }
 
 
 def score(drawn: dict, posterior: str, method: str, run: int) -> dict:
@@ -167,7 +191,11 @@ def score(drawn: dict, posterior: str, method: str, run: int) -> dict:
         weights, last = np.asarray(drawn["weights"], np.float64), int(drawn["number"]) - 1
         scales = {name: float(weights @ values) for name, values in log_scales.items()}
         found = {"log_evidence": float(drawn["log_evidence"][last]), "power": float(drawn["powers"][last])}
-        return found | {"mean": of.rounded(weights @ predictions, 5), "log_scales": scales}
+        found |= {"mean": of.rounded(weights @ predictions, 5), "log_scales": scales}
+        after = np.asarray(drawn["after"], np.float64)
+        found |= {"mean_after": of.rounded(after.mean(axis=(0, 1)), 6)}
+        found |= {"mean_after_error": of.rounded(diagnostics.standard_error(after), 7)}
+        return found | {"log_scales_after": {n: float(v.mean()) for n, v in drawn["log_scales_after"].items()}}
     moves = predictions.std(axis=(0, 1)) >= RUN["least_sd"]
     others = {"log scales": log_scales} if log_scales else {}
     return {
