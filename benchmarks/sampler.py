@@ -1,8 +1,8 @@
 """What a posterior costs with `mcmc.sample`: seconds, compilation and warm-up included, to an effective size of 400.
 
-The hierarchical network on the sources' data, four chains with the likelihood at power 0.8, three warm-ups long, which
-go on with the whole of it; and the eighteen flat networks. A fresh density for every seed, so that every run compiles;
-a second run of the same density shows what is left without. Arguments: [seeds] [draws].
+The hierarchical network on the sources' data, four chains with the likelihood at power 0.8, in stages until they agree
+on a layer, which go on with the whole of it; and the eighteen flat networks. A fresh density for every seed, so that
+every run compiles; a second run of the same density shows what is left without. Arguments: [seeds] [draws].
 """
 
 from helpers import data, densities, diagnostics, hierarchical, mcmc, networks, predict
@@ -25,14 +25,12 @@ def hierarchical_run(seed, num_samples, tasks):
     key_start, key_tempered, key_chains = jax.random.split(jax.random.key(seed), 3)
     shapes, seen = hierarchical.shapes(NETWORK, 18, 2), densities.observe(tasks.x_train, tasks.y_train)
     logits, log_density = hierarchical.logits(NETWORK), hierarchical.log_density(NETWORK)
-    tempered = seen._replace(weight=0.8 * seen.weight)
     second = {"num_samples": num_samples, "max_tree_depth": 6, "data": seen}
     seconds = []
     for _ in range(2):
         begin = time.perf_counter()
         starts = mcmc.normal_starts(key_start, shapes, (4,))
-        for key in jax.random.split(key_tempered, 3):
-            starts = shared.warmed_up(key, log_density, starts, tempered, max_tree_depth=6)
+        starts, _ = shared.agreed_starts(key_tempered, log_density, starts, seen, max_tree_depth=6)
         posterior = mcmc.sample(key_chains, log_density, starts, **second)
         seconds.append(time.perf_counter() - begin)
     p = jax.jit(partial(predict.probabilities, logits))(posterior.draws, tasks.x_test)

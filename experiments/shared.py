@@ -97,6 +97,35 @@ def warmed_up(
     return jax.tree.map(lambda *leaves: np.stack(leaves), *(one.position for one in learnt))
 
 
+def agreed_starts(
+    key: Key[Array, ""],
+    log_density: Callable,
+    starts: Any,
+    observed: Any,
+    power: float = 0.8,
+    least: int = 3,
+    most: int = 24,
+    **settings: Any,
+) -> tuple[Any, int]:
+    """Return where chains of hierarchical networks end under the likelihood at a power below 1, and how many stages on.
+
+    Stages of ``warmed_up`` follow each other until all chains have the same layer as the one with the largest standard
+    deviation, at least so many and at most so many of them. No chain is left out; one that does not come round in time
+    is seen by the R-hat of the run that follows.
+
+    Args:
+        starts: positions, leading axis [chain].
+        observed: ``densities.Observed``, whose weights are multiplied by the power.
+    """
+    below = observed._replace(weight=np.asarray(observed.weight) * np.asarray(power, observed.weight.dtype))
+    for stage, one in enumerate(jax.random.split(key, most), 1):
+        starts = warmed_up(one, log_density, starts, below, **settings)
+        widest = np.argmax(list(starts["log_sd"].values()), axis=0)
+        if stage >= least and (widest == widest[0]).all():
+            break
+    return starts, stage
+
+
 def of_draws(function: Callable, draws: Any, num_axes: int = 2) -> Any:
     """Return ``function(position)`` of every draw, on leading axes [chain, draw], or [task, chain, draw] if 3."""
     mapped = function

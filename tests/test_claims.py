@@ -1354,6 +1354,33 @@ def test_comparing_references_have_mixed_and_agree_with_smc():
         assert np.abs(clouds.mean(axis=0) - chains.mean(axis=0)).mean() < 3 * chance
 
 
+def test_comparing_harder_references_have_mixed_and_agree_with_each_other_and_with_particles_that_moved_on():
+    found = json.loads((RESULTS / "comparing_inference/harder.json").read_text())["rows"]
+    for name in ("hierarchical", "regression", "spiral"):
+        runs = [row for row in found if row["posterior"] == name and row["method"] == "chains"]
+        assert len(runs) == 2
+        for row in runs:
+            assert mixed(row["check"]) and row["check"]["chains"] == 8
+            assert min(row["check"]["ess"].values()) >= 4000 and row["check"]["divergences"] <= 1
+        gap = np.abs(np.subtract(runs[0]["mean"], runs[1]["mean"]))
+        in_errors = gap / np.hypot(runs[0]["mean_error"], runs[1]["mean_error"])
+        assert in_errors.max() < 6 and in_errors.mean() < 1.1
+    chains = np.mean(
+        [row["mean"] for row in found if row["posterior"] == "hierarchical" and row["method"] == "chains"], 0
+    )
+    clouds = [row for row in found if row["method"] == "SMC"]
+    assert all(row["power"] == 1 for row in clouds)
+    before, after = (np.array([row[part] for row in clouds]) for part in ("mean", "mean_after"))
+
+    def off(p):
+        """How far the mean of runs is off, and what their spread explains."""
+        return np.abs(p.mean(axis=0) - chains).mean(), np.sqrt(2 / np.pi * p.var(axis=0, ddof=1) / len(p)).mean()
+
+    # Four runs tell little of their own spread at one point, so that points are taken together.
+    assert off(before)[0] < 3 * off(before)[1] < 0.03
+    assert off(after)[0] < 3 * off(after)[1] < 0.003
+
+
 def test_comparing_no_cell_failed_and_gradients_are_within_their_budget(cells):
     for (_, budget), row in cells.items():
         assert row["failed"] == 0

@@ -1,4 +1,4 @@
-"""The book's sampler as its page runs it: four chains by a tempered stage, three warm-ups long, and all of them go on.
+"""The book's sampler as its page runs it: tempered stages until four chains agree on a layer, and all of them go on.
 
 A run cannot be taken up again, so each checkpoint is a cold run of that length; its draws begin with those of a
 shorter one.
@@ -13,7 +13,6 @@ from session import CHAINS, Session
 
 from experiments import shared
 
-POWER, STAGES = 0.8, 3
 SIZES = {"num_warmup": 300, "max_tree_depth": 6}
 
 
@@ -32,10 +31,8 @@ def main():
         seen = seen._replace(x=seen.x.astype(float), weight=seen.weight.astype(float))
     key_start, key_tempered, key_chains = jax.random.split(jax.random.key(session.seed), 3)
     sizes = {**SIZES, "num_warmup": session.steps(SIZES["num_warmup"])}
-    tempered = seen._replace(weight=np.asarray(seen.weight) * np.asarray(POWER, seen.weight.dtype))
     starts = mcmc.normal_starts(key_start, shapes, (CHAINS,))
-    for key in jax.random.split(key_tempered, STAGES):
-        starts = shared.warmed_up(key, log_density, starts, tempered, **sizes)
+    starts, _ = shared.agreed_starts(key_tempered, log_density, starts, seen, **sizes)
 
     def all_of_them(positions):
         session.warm()
