@@ -1387,6 +1387,15 @@ def test_comparing_no_cell_failed_and_gradients_are_within_their_budget(cells):
         assert np.mean(row["gradients"]) <= 1.3 * budget
 
 
+def test_comparing_ten_million_gradients_come_no_nearer_than_references_and_kept_draws_can_show(cells):
+    rows = {row["name"]: row for row in json.loads((RESULTS / "comparing_inference/longest.json").read_text())["rows"]}
+    assert len(rows) == 6 and all(row["failed"] == 0 for row in rows.values())
+    floor = json.loads((RESULTS / "comparing_inference/ladder.json").read_text())["rows"][0]["tv"]
+    for name, row in rows.items():
+        assert np.mean(row["gradients"]) <= 1.3e7
+        assert np.mean(row["tv"]) <= 2 * floor and np.mean(row["tv"]) > 0.4 * cells[name, 1_000_000]["tv_mean"]
+
+
 def test_comparing_every_sampler_of_all_data_is_nearer_than_every_fit(cells):
     at = [row for (_, budget), row in cells.items() if budget == 100_000]
     samplers = [row for row in at if row["kind"] == "samples" and row["name"] not in MINIBATCHES]
