@@ -105,23 +105,26 @@ def agreed_starts(
     power: float = 0.8,
     least: int = 3,
     most: int = 24,
+    times: float = 5.0,
     **settings: Any,
 ) -> tuple[Any, int]:
     """Return where chains of hierarchical networks end under the likelihood at a power below 1, and how many stages on.
 
-    Stages of ``warmed_up`` follow each other until all chains have the same layer as the one with the largest standard
-    deviation, at least so many and at most so many of them. No chain is left out; one that does not come round in time
-    is seen by the R-hat of the run that follows.
+    Stages of ``warmed_up`` follow each other until one layer's standard deviation is the largest in all chains, and so
+    many times the next; at least so many and at most so many of them. No chain is left out; one that does not come
+    round in time is seen by the R-hat of the run that follows.
 
     Args:
         starts: positions, leading axis [chain].
         observed: ``densities.Observed``, whose weights are multiplied by the power.
+        times: a chain that is elsewhere, or on its way, has standard deviations of much the same size.
     """
     below = observed._replace(weight=np.asarray(observed.weight) * np.asarray(power, observed.weight.dtype))
     for stage, one in enumerate(jax.random.split(key, most), 1):
         starts = warmed_up(one, log_density, starts, below, **settings)
-        widest = np.argmax(list(starts["log_sd"].values()), axis=0)
-        if stage >= least and (widest == widest[0]).all():
+        log_sd = np.array(list(starts["log_sd"].values()))  # [layer, chain]
+        widest, (second, first) = log_sd.argmax(axis=0), np.sort(log_sd, axis=0)[-2:]
+        if stage >= least and (widest == widest[0]).all() and (first - second >= np.log(times)).all():
             break
     return starts, stage
 
