@@ -14,6 +14,7 @@ from chapters import ROOT
 FOLDER = ROOT / "benchmarks/others"
 sys.path.insert(0, str(FOLDER))
 import judge  # noqa: E402
+import parts  # noqa: E402
 import posterior  # noqa: E402
 import session  # noqa: E402
 import table  # noqa: E402
@@ -123,6 +124,23 @@ def test_what_is_stored_is_what_the_readme_prints_and_nothing_is_printed_that_is
             assert one[which]["censored"] == sum(run["censored"] for run in one[which]["by_seed"])
     assert table.of_result(stored, table.IN_SHORT) in texts[0] and table.of_result(stored) in texts[1]
     assert stored["date"] in texts[0] and stored["machine"]["processor"].split(" (")[0] in texts[0]
+
+
+def test_flat_fits_and_steps_that_are_stored_are_what_the_readme_prints():
+    text, stored = (ROOT / "benchmarks/README.md").read_text(), json.loads(parts.STORED.read_text())
+    assert parts.of_flat(stored) in text and parts.of_steps(stored) in text
+    assert stored["machine"] == json.loads(table.STORED.read_text())["machine"]
+    assert all(run["rhat_within"] == 1 for runs in stored["flat"].values() for run in runs)
+
+
+def test_anyones_flat_density_is_the_books():
+    weights = [jax.random.normal(jax.random.key(i), shape) for i, shape in enumerate(parts.SHAPES)]
+    x, y = jax.random.normal(jax.random.key(3), (7, 2)), np.array([0, 1, 1, 0, 1, 0, 0])
+    labels = y.astype(np.float32)
+    params = {"params": {f"Dense_{i}": {"kernel": weight} for i, weight in enumerate(weights)}}
+    ours = densities.flat_log_density(networks.MLP())(params, densities.observe(x, y, np.ones(3)))
+    constant = 0.5 * sum(weight.size for weight in weights) * np.log(2 * np.pi)
+    np.testing.assert_allclose(parts.log_density(weights, x, labels) - constant, ours, rtol=1e-5)
 
 
 def test_numpys_density_and_predictions_are_the_books():
