@@ -1406,6 +1406,19 @@ def test_comparing_every_sampler_of_all_data_is_nearer_than_every_fit(cells):
     )
 
 
+def test_comparing_what_a_gradient_costs_in_seconds(cells):
+    rows = json.loads((RESULTS / "comparing_inference/seconds.json").read_text())["rows"]
+    times = {(row["name"], row["budget"]): row["times_bare"] for row in rows}
+    samplers = {name for name, budget in cells if budget == 100_000 and cells[name, budget]["kind"] == "samples"}
+    of_all_data = {name: times[name, 100_000] for name in samplers - set(MINIBATCHES)}
+    guides = [value for (name, _), value in times.items() if name.startswith("SVI")]
+    assert min(of_all_data, key=of_all_data.get) == "ChEES" and max(of_all_data.values()) < min(guides)
+    assert min(times[name, 100_000] for name in MINIBATCHES) > max(guides)
+    growth = {name: times[name, 1_000_000] / times[name, 100_000] for name, budget in times if budget == 1_000_000}
+    assert growth.pop("the book's sampler") > 1.5 and len(growth) == 5
+    assert max(growth.values()) < 1.1 and min(growth.values()) > 0.9
+
+
 def test_comparing_fits_do_not_come_nearer_and_samplers_do(cells):
     for name in {name for name, _ in cells}:
         early, late = (cells.get((name, budget)) for budget in (10_000, 1_000_000))
