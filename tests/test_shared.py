@@ -114,6 +114,40 @@ def test_a_stage_before_a_run_ends_in_its_density_and_traces_nothing_that_the_ru
         shared.warmed_up(jax.random.key(1), log_density, first, np.float32(np.nan), **sizes)
 
 
+STAGES = {  # standard deviations [layer, chain] after each stage
+    "another layer": [[1.0, 9.0], [9.0, 1.0]],
+    "one on its way": [[0.5, 0.1], [0.9, 3.0]],
+    "agreed": [[0.1, 0.02], [3.0, 3.0]],
+}
+
+
+@pytest.mark.parametrize(
+    "names, expected",
+    [(["agreed"] * 5, 3), (["agreed", "agreed", "another layer", "one on its way", "agreed"], 5), (["agreed"], 3)],
+)
+def test_stages_follow_each_other_until_all_chains_agree_on_a_layer(monkeypatch, names, expected):
+    asked = []
+
+    def stage(key, log_density, starts, data, **settings):
+        asked.append((jax.random.key_data(key).tolist(), data.weight, settings))
+        sd = np.array(STAGES[names[min(len(asked), len(names)) - 1]])
+        return {"log_sd": {"a": np.log(sd[0]), "b": np.log(sd[1])}}
+
+    monkeypatch.setattr(shared, "warmed_up", stage)
+    observed = densities.observe(np.ones((4, 1)), np.ones(4), [1.0], num_classes=None)
+    ends, number = shared.agreed_starts(jax.random.key(0), None, {}, observed, 0.5, max_tree_depth=6)
+    assert number == expected == len(asked) and len({str(key) for key, *_ in asked}) == number
+    assert all((weight == 0.5).all() and settings == {"max_tree_depth": 6} for _, weight, settings in asked)
+    np.testing.assert_allclose(ends["log_sd"]["b"], np.log(3.0))
+
+
+def test_stages_end_where_chains_never_agree(monkeypatch):
+    apart = {"log_sd": dict(zip("ab", np.log(STAGES["another layer"]), strict=True))}
+    monkeypatch.setattr(shared, "warmed_up", lambda *_, **__: apart)
+    observed = densities.observe(np.ones((4, 1)), np.ones(4), [1.0], num_classes=None)
+    assert shared.agreed_starts(jax.random.key(0), None, {}, observed, most=7)[1] == 7
+
+
 @pytest.fixture(scope="module")
 def run():
     """Return a made-up run of one chain length, and its predictions."""
