@@ -59,6 +59,14 @@ def test_a_result_that_a_script_reads_counts(project):
     assert len(set(of_others)) == 1
 
 
+def test_a_function_of_a_results_name_does_not_read_it(project):
+    calls, before = notebook("checked(table)"), []
+    for content in ("one", "two"):
+        (project / "book/results/table.json").write_text(content)
+        before.append(execute.inputs(calls, project))
+    assert len(set(before)) == 1
+
+
 def test_code_tags_flags_and_moved_files_count(project, monkeypatch):
     found = {execute.inputs(READS, project), execute.inputs(notebook("x = 2", 'result("table")'), project)}
     tagged = notebook("x = 1", 'result("table")')

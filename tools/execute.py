@@ -79,11 +79,16 @@ def refuse_unknown(names, notebooks):
 def inputs(notebook, root=ROOT):
     """Hash what a chapter's outputs depend on: its code, the results it names, helpers, the lock, Python, flags."""
     code = [(cell.source, cell.metadata) for cell in notebook.cells if cell.cell_type == "code"]
-    words = set(re.findall(r"\w+", " ".join(source for source, _ in code)))
+    text = " ".join(source for source, _ in code)
+    words = set(re.findall(r"\w+", text))
     every = "engine" in words  # the page that says of which code each result is
     scripts = [path for path in sorted(root.glob("experiments/**/*.py")) if path.stem in words or every]
-    words |= {word for path in scripts for word in re.findall(r"\w+", path.read_text())}  # they name results, too
-    named = [path for path in sorted(root.glob("book/results/**/*.json")) if path.stem in words or every]
+    text = " ".join([text, *(path.read_text() for path in scripts)])  # they name results, too
+    words |= set(re.findall(r"\w+", text))
+    # What lies beside the chapters' folders is named by itself: "checked" is also the name of a function.
+    names = {path: path.stem in words for path in sorted(root.glob("book/results/*/*.json"))}
+    names |= {path: f'"{path.stem}"' in text for path in sorted(root.glob("book/results/*.json"))}
+    named = [path for path in sorted(names) if names[path] or every]
     files = [*named, *scripts]
     files += [path for path in sorted(root.glob("helpers/*")) if path.is_file()]
     files += sorted(root.glob("tables/*.py")) if "tables" in words else []
