@@ -24,39 +24,59 @@ device, program = load("device"), load("__main__")
 
 @pytest.fixture(scope="module")
 def gaussian():
-    """A density whose predictions are its own coordinates, N(0, 1)."""
-    starts = np.random.default_rng(1).standard_normal((4000, 2)).astype(np.float32)
-    return device.Problem(lambda v: -(v**2).sum() / 2, lambda v: v, starts, 0.5, np.ones(2, np.float32), 4)
+    """A density N(0, 1) whose predictions are its coordinates and their squares; chains begin in a corner of it."""
+    starts = np.random.default_rng(1).uniform(0.9, 1.1, (4000, 2)).astype(np.float32)
+    return device.Problem(
+        lambda v: -(v**2).sum() / 2, lambda v: jnp.concatenate([v, v**2]), starts, 0.9, np.ones(2, np.float32), 4
+    )
+
+
+def keys(seed, chains):
+    """Return the key of the steps, and those of the chains."""
+    key_steps, key_chains = jax.random.split(jax.random.key(seed))
+    return key_steps, jax.random.split(key_chains, chains)
 
 
 @pytest.mark.parametrize("together", [True, False])
 def test_chains_draw_from_the_density_each_with_random_numbers_of_its_own(gaussian, together):
     run, chains = device.moves(gaussian, together), 500
-    steps, p, acceptance = run(jax.random.key(2), jnp.asarray(gaussian.starts[:chains]), 50)
-    z = device.in_errors(p, np.zeros(2), 0.0)
-    assert np.abs(z).max() < 5 and 0.8 < np.mean(acceptance) <= 1 and 50 <= steps <= 50 * 7
+    steps, p, acceptance = run(*keys(2, chains), jnp.asarray(gaussian.starts[:chains]), 400)
+    assert np.abs(device.in_errors(p, np.array([0.0, 0.0, 1.0, 1.0]), 0.02)).max() < 5
+    assert 0.7 < np.mean(acceptance) < 0.99 and 400 <= steps <= 400 * 7
     same = jnp.tile(jnp.asarray(gaussian.starts[:1]), (chains, 1))
-    _, p, _ = run(jax.random.key(3), same, 50)
+    _, p, _ = run(*keys(3, chains), same, 50)
     assert len(np.unique(np.asarray(p)[:, 0])) > 0.99 * chains  # one key for all would give one number
 
 
 def test_chains_in_turn_are_the_chains_together(gaussian):
-    arguments = jax.random.key(4), jnp.asarray(gaussian.starts[:3]), 5
+    arguments = *keys(4, 3), jnp.asarray(gaussian.starts[:3]), 5
     (steps, p, _), (steps_too, p_too, _) = (device.moves(gaussian, together)(*arguments) for together in (True, False))
     assert steps == steps_too
     np.testing.assert_allclose(p, p_too, rtol=1e-3, atol=1e-4)
 
 
-def test_groups_of_threads_are_all_chains(gaussian):
-    found = device.runner(gaussian, 5, 2)(3)
+def test_threads_share_their_numbers_of_steps_and_not_their_random_numbers(gaussian):
+    same = gaussian._replace(starts=np.repeat(gaussian.starts[:1], 5, axis=0))
+    found = device.runner(same, 5, 2, False)(20)
     assert [len(p) for _, p, _ in found] == [3, 2]
-    assert device.timer(gaussian, 4, 1)() > 0
+    assert len({int(steps) for steps, _, _ in found}) == 1
+    assert len(np.unique(np.concatenate([p for _, p, _ in found])[:, 0])) == 5
 
 
 def test_predictions_of_another_posterior_are_found():
     right = np.random.default_rng(5).standard_normal((64, 900))
     assert np.abs(device.in_errors(right, np.zeros(900), 0.01)).max() < device.TOO_FAR
     assert np.abs(device.in_errors(right + 1.0, np.zeros(900), 0.01)).max() > device.TOO_FAR
+    np.testing.assert_allclose(device.in_errors(np.ones((4, 1)), np.zeros(1), 0.5), 2.0)
+
+
+def test_devices_that_began_elsewhere_are_not_stored_together(tmp_path, monkeypatch):
+    for name in ("flat", "hierarchical"):
+        np.savez(tmp_path / f"{name}.npz", ess_a_gradient=0.1, rhat=1.0, mean_steps=9)
+    (tmp_path / "cpu.json").write_text("{}")
+    monkeypatch.setattr("sys.argv", ["many_chains", "--folder", str(tmp_path), "--date", "2026-01-31"])
+    with pytest.raises(SystemExit, match="store --into another file"):
+        program.main()
 
 
 def test_all_tasks_at_once_are_the_books_density():
@@ -69,6 +89,7 @@ def test_all_tasks_at_once_are_the_books_density():
 def test_what_is_stored_is_what_the_readme_prints_and_every_device_drew_from_the_same_posteriors():
     stored = read_result("many_chains")
     assert program.table(stored) in (ROOT / "benchmarks/README.md").read_text()
+    assert [one["device"].split()[0] for one in stored["devices"]] == ["NVIDIA", "16", "2"]  # as the page has them
     for one in stored["devices"]:
         assert {row["problem"] for row in one["rows"]} == set(device.MOST)
         assert all(len(row["microseconds"]) == device.ROUNDS for row in one["rows"])

@@ -123,6 +123,7 @@ def test_what_is_stored_is_what_the_readme_prints_and_nothing_is_printed_that_is
             assert one[which]["runs"] == len(one["seeds"]) == len(one[which]["by_seed"])
             assert one[which]["censored"] == sum(run["censored"] for run in one[which]["by_seed"])
     assert table.of_result(stored, table.IN_SHORT) in texts[0] and table.of_result(stored) in texts[1]
+    assert table.of_ratios(stored) in texts[1]
     assert stored["date"] in texts[0] and stored["machine"]["processor"].split(" (")[0] in texts[0]
 
 

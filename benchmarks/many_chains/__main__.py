@@ -30,9 +30,14 @@ def table(stored):
             best = min(of_chains, key=of_chains.get)
             ess = stored["prepared"].get(name.split(",")[0], {}).get("ess_a_gradient")
             cells = [f"{of_chains[n]:.3g}" if n in of_chains else "-" for n in (1, 4, 64)]
-            cells += [f"{of_chains[best]:.3g} ({best})", f"{1e6 * ess / of_chains[best]:,.0f}" if ess else "-"]
+            cells += [f"{of_chains[best]:.3g} ({best})", two_digits(1e6 * ess / of_chains[best]) if ess else "-"]
             lines.append(f"| {name} | {one['device']} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def two_digits(value):
+    """Return a number rounded to two digits: an effective size is not known better."""
+    return f"{float(f'{value:.2g}'):,.0f}"
 
 
 def main():
@@ -56,6 +61,10 @@ def main():
             with np.load(folder / f"{name}.npz") as found:
                 prepared[name] = {part: float(found[part]) for part in ("ess_a_gradient", "rhat", "mean_steps")}
         stored = json.loads(asked.into.read_text()) if asked.into.exists() else {"devices": []}
+        for name, parts in stored.get("prepared", prepared).items():
+            if any(not np.isclose(prepared[name][part], value, rtol=1e-3) for part, value in parts.items()):
+                known = f"given {prepared}, expected {stored['prepared']}"
+                raise SystemExit(f"prepared: {known}, which stored devices began with; store --into another file")
         devices = {one["device"]: one for one in stored["devices"]}
         for kind in asked.kinds:
             one = json.loads(done[kind].read_text()) | {"date": asked.date}

@@ -100,7 +100,7 @@ def prepare(folder):
             ess_a_gradient=ess / posterior.stats.integration_steps.sum(),
             rhat=np.quantile(found.rhat, 0.99),
             p=p.mean(axis=(0, 1)),
-            p_error=p.std(axis=(0, 1)) / np.sqrt(found.ess_bulk),
+            p_error=diagnostics.standard_error(p),
         )
 
 
@@ -121,7 +121,7 @@ def problem(name, folder):
 
 
 def moves(of, together):
-    """Return a program of (key, positions [chain, parameter], count): so many draws, chains at a time or in turn.
+    """Return a program of (key of steps, keys, positions [chain, parameter], count): chains at a time or in turn.
 
     It returns the number of leapfrog steps of each chain, mean predictions [chain, point] and the mean acceptance.
     """
@@ -146,9 +146,7 @@ def moves(of, together):
         return total, p / count, acceptance / count
 
     @jax.jit
-    def run(key, positions, count):
-        key_steps, key_chains = jax.random.split(key)
-        keys = jax.random.split(key_chains, len(positions))
+    def run(key_steps, keys, positions, count):
         if together:
             return some(key_steps, keys, positions, count)
         in_turn = jax.tree.map(lambda a: a[:, None], (keys, positions))
@@ -158,25 +156,27 @@ def moves(of, together):
     return run
 
 
-def runner(of, chains, threads):
+def runner(of, chains, threads, together):
     """Return a function of a count: so many draws of every chain, what ``moves`` returns by thread."""
-    program, keys = moves(of, threads == 1), jax.random.split(jax.random.key(8104), threads)
+    program, (key_steps, key_chains) = moves(of, together), jax.random.split(jax.random.key(8104))
     rows = np.random.default_rng(8105).integers(len(of.starts), size=chains)
-    groups = [jax.device_put(group) for group in np.array_split(of.starts[rows], threads)]
+    every = jax.random.key_data(jax.random.split(key_chains, chains)), of.starts[rows]
+    groups = list(zip(*(np.array_split(np.asarray(part), threads) for part in every), strict=True))
 
     def run(count):
-        def one(thread):
-            return jax.block_until_ready(program(keys[thread], groups[thread], count))
+        def one(group):
+            keys, positions = group
+            return jax.block_until_ready(program(key_steps, jax.random.wrap_key_data(keys), positions, count))
 
         with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(one, range(threads)))
+            return list(pool.map(one, groups))
 
     return run
 
 
-def timer(of, chains, threads):
+def timer(of, chains, threads, together):
     """Return a function that times some draws of every chain: microseconds a gradient, over all chains."""
-    run = runner(of, chains, threads)
+    run = runner(of, chains, threads, together)
 
     def timed(count):
         begin = time.perf_counter()
@@ -202,13 +202,13 @@ def measure(kind, folder):
     for name, most in MOST.items():
         of, chains = problem(name, folder), 1
         while chains <= most[gpu]:
-            timed = timer(of, chains, 1 if gpu else min(chains, mcmc.cores()))
+            timed = timer(of, chains, 1 if gpu else min(chains, mcmc.cores()), gpu)
             microseconds = sorted(timed() for _ in range(ROUNDS))
             rows.append({"problem": name, "chains": chains, "microseconds": microseconds})
             print(f"{kind}, {name}, {chains} chains: {np.median(microseconds):.3g} us a gradient", flush=True)
             chains *= 4
         if name != "wide":
-            found = runner(of, COMPARED, 1 if gpu else mcmc.cores())(DRAWS)
+            found = runner(of, COMPARED, 1 if gpu else mcmc.cores(), gpu)(DRAWS)
             with np.load(Path(folder) / f"{name.split(',')[0]}.npz") as expected:
                 z = in_errors(np.concatenate([p for _, p, _ in found]), expected["p"], expected["p_error"])
             apart[name] = {"root_mean_square": float(np.sqrt(np.mean(z**2))), "largest": float(np.abs(z).max())}

@@ -135,6 +135,18 @@ def of_result(stored, columns=COLUMNS):
     return "\n".join(rows)
 
 
+def of_ratios(stored):
+    """Return the table of what ours has of effective draws a second, all included, beside each rival that has some."""
+    medians = {name: one["all_chains"]["ess_a_second"]["median"] for name, one in stored["rivals"].items()}
+    ours = [name for name in medians if name.startswith("ours")]
+    rows = ["| beside | " + " | ".join(ours) + " |", "|---" * (len(ours) + 1) + "|"]
+    for name in sorted(medians.keys() - set(ours), key=lambda name: -medians[name]):
+        rows.append(
+            f"| {name} | " + " | ".join(plain(float(f"{medians[one] / medians[name]:.2g}")) for one in ours) + " |"
+        )
+    return "\n".join(rows)
+
+
 def seconds(entry, limit):
     """Return median and range of the seconds; that they were not enough, where the median is a censored run."""
     median, least, most = (entry["seconds"][name] for name in ("median", "least", "most"))
