@@ -347,7 +347,7 @@ def _prints(name: str, house: House) -> dict[str, str]:
 
 
 def _result(name: str, house: House) -> Path:
-    return house.root / "book" / "results" / f"{name}.json"
+    return fingerprint.installed("results", house, otherwise="book/results") / f"{name}.json"
 
 
 def _places(task: Task, house: House) -> tuple[Path, Path, Path]:

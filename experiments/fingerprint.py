@@ -55,13 +55,19 @@ def surroundings(house: House = HOUSE) -> dict:
     ``versions`` has every pin (with its marker) that ``requirements.txt`` has of each package in `COMPUTING`, ``flags``
     the source of ``FLAGS``. ValueError where there is none.
     """
-    lock = (house.root / "requirements.txt").read_text(encoding="utf-8")
+    lock = installed("requirements.txt", house, otherwise="requirements.txt").read_text(encoding="utf-8")
     pins = {name: re.findall(rf"^{re.escape(name)}==([^\\\n]*[^\\\s])", lock, re.MULTILINE) for name in COMPUTING}
     versions = {name: found for name, found in pins.items() if found}
     first = load(house.packages[0], house)
     if first is None or "FLAGS" not in first.bound:
         raise ValueError(f"{house.packages[0]}/__init__.py: given no FLAGS, expected the flags of XLA")
     return {"versions": versions, "flags": canonical(first.bound["FLAGS"])}
+
+
+def installed(name: str, house: House, otherwise: str) -> Path:
+    """Return where a part of the project is: in the first package where that is installed, else in the checkout."""
+    inside = house.root / house.packages[0] / name
+    return inside if inside.exists() else house.root / otherwise
 
 
 def definitions(module: str, names: Sequence[str], house: House = HOUSE) -> dict[str, str]:

@@ -1,16 +1,18 @@
 """The thin package that the chapters import, one module at a time. Import it before BlackJAX.
 
 ``data -> networks -> densities, hierarchical -> mcmc (hmc), sgmcmc (sgfs), svi -> predict -> metrics -> plots``: a
-module imports only from those on its left. ``checks`` and ``common`` serve all, ``diagnostics`` and ``verify`` judge
-samplers, ``priors`` brings copies of networks together.
+module imports only from those on its left. ``checks``, ``common`` and ``progress`` serve all, ``diagnostics`` and
+``verify`` judge samplers.
 
 Importing the package sets how XLA compiles for a processor, in the notebooks, in scripts and in the tests alike.
 """
 
 import os
 import platform
+import subprocess
 import sys
 import warnings
+from importlib.metadata import version
 
 # benchmarks/README.md has what each is worth. A loop whose data fit the processor's cache is one function, not one
 # call a step; what reads the same data is fused, which only XLA's older emitter survives, and that compiles faster;
@@ -22,12 +24,13 @@ FLAGS = (
 if platform.machine().lower() in ("x86_64", "amd64"):
     # Instructions that every such processor of the last ten years has: nearly all of them then give the same draws.
     FLAGS += " --xla_cpu_max_isa=AVX2"
+JAXLIB = "0.10.2"  # of the lock: its XLA knows all of them
 
 
 def _set_flags():
     """Put the flags into the environment, where XLA finds them when JAX's backend starts; the caller's win."""
     given = os.environ.get("XLA_FLAGS", "")
-    if FLAGS in given:
+    if FLAGS.split()[0] in given.split():
         return
     bridge = sys.modules.get("jax._src.xla_bridge")
     if bridge is not None and bridge.backends_are_initialized():
@@ -38,7 +41,31 @@ def _set_flags():
             stacklevel=3,
         )
         return
-    os.environ["XLA_FLAGS"] = f"{FLAGS} {given}".strip()
+    flags = FLAGS.split()
+    if (found := version("jaxlib")) != JAXLIB:
+        flags = [flag for flag in flags if flag not in _unknown(flags)]
+        if left := sorted({*FLAGS.split()} - {*flags}):
+            warnings.warn(
+                f"The XLA of jaxlib {found} does not know {' '.join(left)}, which helpers leaves out: everything "
+                f"works, with other draws and at another speed than with jaxlib {JAXLIB}, for which the book is made.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+    os.environ["XLA_FLAGS"] = " ".join([*flags, given]).strip()
+
+
+def _unknown(flags):
+    """Return which flags the installed XLA does not know. It ends a process that has one, so others try."""
+    start = [sys.executable, "-c", "import jax; jax.devices()"]
+    known = flags
+    while known:
+        others = {"XLA_FLAGS": " ".join(known), "JAX_PLATFORMS": "cpu"}
+        tried = subprocess.run(start, env=os.environ | others, capture_output=True, text=True, check=False)
+        if not tried.returncode:
+            break
+        refused = [flag for flag in known if flag in tried.stderr]
+        known = [flag for flag in known if refused and flag not in refused]  # none, if it does not say which
+    return [flag for flag in flags if flag not in known]
 
 
 _set_flags()

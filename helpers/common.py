@@ -10,7 +10,9 @@ from typing import Any
 
 import jax
 
-RESULTS = Path(__file__).resolve().parents[1] / "book" / "results"
+# An installed package has the stored results inside; a checkout has them where `make results` writes them.
+INSIDE, BESIDE = Path(__file__).with_name("results"), Path(__file__).resolve().parents[1] / "book/results"
+RESULTS = INSIDE if INSIDE.is_dir() else BESIDE
 
 
 def take(tree: Any, index: Any) -> Any:
@@ -26,5 +28,5 @@ def read_result(name: str) -> dict:
     path = RESULTS / f"{name}.json"
     if not path.exists():
         known = sorted(str(file.relative_to(RESULTS).with_suffix("")) for file in RESULTS.rglob("*.json"))
-        raise ValueError(f"name: given {name!r}, expected one of {known}")
+        raise ValueError(f"name: given {name!r}, expected one of {known or f'the files of {RESULTS}'}")
     return json.loads(path.read_text())

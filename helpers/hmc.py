@@ -1,7 +1,10 @@
 """One chain of the book's sampler, as two programs: NUTS for warm-up, then random-length HMC for the draws.
 
-``mcmc.sample`` runs them for every chain; a density takes a position, then a task and data if there are any.
+``mcmc.sample`` runs them for every chain; a density takes a position, then a task and data if there are any. Steps are
+reported to the line of ``number``, if there is one.
 """
+
+from helpers import progress
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -35,15 +38,20 @@ class Learnt(NamedTuple):
 
 
 @partial(jax.jit, static_argnums=range(4))
-def warm_up(log_density, num_draws, target_acceptance, max_tree_depth, key, position, task, data):
+def warm_up(log_density, num_draws, target_acceptance, max_tree_depth, key, position, task, data, number=None):
     """Find a step size, a metric and the length of trajectories by NUTS."""
     start, unravel, flat_density = _flat(log_density, position, task, data)
+
+    def length(state, info, adaptation):
+        progress.report(number, adaptation.ss_state.step, every=10)  # counted anew in every window of the metric
+        return info.num_integration_steps
+
     warmup = blackjax.staged_adaptation(
         blackjax.nuts,
         flat_density,
         "fisher_diag",
         target_acceptance_rate=target_acceptance,
-        adaptation_info_fn=lambda state, info, adaptation: info.num_integration_steps,
+        adaptation_info_fn=length,
         max_num_doublings=max_tree_depth,
     )
     (state, parameters), lengths = warmup.run(jax.random.wrap_key_data(key), start, num_draws)
@@ -53,7 +61,7 @@ def warm_up(log_density, num_draws, target_acceptance, max_tree_depth, key, posi
 
 
 @partial(jax.jit, static_argnums=range(4))
-def draw(log_density, num_tuning, num_samples, target_acceptance, key, learnt, task, data):
+def draw(log_density, num_tuning, num_samples, target_acceptance, key, learnt, task, data, number=None):
     """Tune the step size and draw; leaves come back with a leading axis [draw], and the step size."""
     start, unravel, flat_density = _flat(log_density, learnt.position, task, data)
     inverse_metric, most = jnp.exp(learnt.log_inverse_metric), 2 * jnp.ceil(learnt.num_steps).astype(int)
@@ -63,7 +71,7 @@ def draw(log_density, num_tuning, num_samples, target_acceptance, key, learnt, t
 
     def one_draw(carry, turn):
         state, adaptation = carry
-        key, tuning = turn
+        key, tuning, step = turn
         # One kernel, hence one program to compile, serves the tuning and the draws.
         step_size = jnp.where(tuning, jnp.exp(adaptation.log_step_size), final(adaptation))
         moved, info = kernel(key, state, flat_density, step_size, inverse_metric)
@@ -72,11 +80,13 @@ def draw(log_density, num_tuning, num_samples, target_acceptance, key, learnt, t
         # BlackJAX reports the energy at the trajectory's end, which is infinite for some that are rejected.
         energy = (inverse_metric * info.momentum**2).sum() / 2 - state.logdensity
         stats = Stats(moved.logdensity, info.is_divergent, info.acceptance_rate, energy, info.num_integration_steps)
+        progress.report(number, step, every=-(-num_samples // 50))
         return (moved, adaptation), (moved.position, stats)
 
     state = blackjax.dynamic_hmc.init(start, flat_density, key_length)
     keys = jnp.concatenate([jax.random.split(key_tuning, num_tuning), jax.random.split(key_draws, num_samples)])
-    turns = keys, jnp.arange(num_tuning + num_samples) < num_tuning
+    steps = None if number is None else jnp.arange(1, len(keys) + 1)
+    turns = keys, jnp.arange(num_tuning + num_samples) < num_tuning, steps
     (_, adaptation), drawn = jax.lax.scan(one_draw, (state, init(learnt.step_size)), turns)
     vectors, stats = jax.tree.map(lambda a: a[num_tuning:], drawn)
     return jax.vmap(unravel)(vectors), stats, final(adaptation)

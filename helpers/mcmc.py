@@ -9,6 +9,7 @@ every chain wait for the longest trajectory. One program runs every unit, so dra
 """
 
 from helpers import checks, hmc
+from helpers import progress as lines
 from helpers.hmc import Stats
 
 import os
@@ -81,6 +82,7 @@ def sample(
     target_acceptance: float = 0.8,
     max_tree_depth: int = 10,
     choose: Callable[[Any], Int[np.ndarray, "*task kept"]] | None = None,
+    progress: bool | None = None,
 ) -> Posterior:
     """Draw from a density by Hamiltonian Monte Carlo with trajectories of random length (Neal 2011, section 4.2).
 
@@ -101,6 +103,7 @@ def sample(
         max_tree_depth: a trajectory of warm-up has at most ``2 ** max_tree_depth - 1`` steps.
         choose: given the positions in which the no-U-turn part ends, leading axes like the starts', the
             indices of the chains that go on, [kept]; with tasks, [task, kept]. All by default.
+        progress: whether a line says how far it is; by default in the notebooks that readers run. Draws are the same.
 
     Leading axes of what is returned are [chain, draw]; with tasks, [task, chain, draw]. A chain whose warm-up was not
     finite is left out, with a warning, and with it as many of every other task. A chain is a program of its own, on a
@@ -122,34 +125,37 @@ def sample(
     def unit(index, tree):
         return jax.tree.map(lambda a: a[index], tree)
 
-    with ThreadPoolExecutor(cores()) as pool:
+    with ThreadPoolExecutor(cores()) as pool, lines.line(progress) as shown:
+        alike = (data,) if shown is None else (data, lines.number(shown))
 
-        def over_units(program, arguments):
+        def over_units(phase, num_steps, program, arguments):
             def run(i):
                 begun = time.perf_counter()
-                return jax.tree.map(np.asarray, program(*unit(i, arguments), data)), time.perf_counter() - begun
+                return jax.tree.map(np.asarray, program(*unit(i, arguments), *alike)), time.perf_counter() - begun
 
-            parts, seconds = zip(*pool.map(run, range(len(arguments[0]))), strict=True)
+            futures = [pool.submit(run, i) for i in range(len(arguments[0]))]
+            parts, seconds = zip(*lines.follow(shown, phase, num_steps * len(futures), futures), strict=True)
             return jax.tree.map(lambda *leaves: np.stack(leaves), *parts), np.array(seconds)
 
         # BlackJAX mixes types and ranks; the density itself has just been evaluated under the caller's rules.
         with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
             arguments = keys[0], positions, tasks
             settings = log_density, sizes[0], target_acceptance, max_tree_depth
-            first = hmc.warm_up.lower(*settings, *unit(0, arguments), data)
+            first = hmc.warm_up.lower(*settings, *unit(0, arguments), *alike)
             warm_up = pool.submit(first.compile)  # while the draws are traced
             learnt = jax.tree.map(lambda a: np.ones(a.shape, a.dtype), first.out_info)
             second = hmc.draw.lower(
-                log_density, *sizes[1:], target_acceptance, keys[1, 0], learnt, unit(0, tasks), data
+                log_density, *sizes[1:], target_acceptance, keys[1, 0], learnt, unit(0, tasks), *alike
             )
         draw = pool.submit(second.compile)
-        learnt, seconds = over_units(warm_up.result(), arguments)
+        learnt, seconds = over_units("warm-up", sizes[0], warm_up.result(), arguments)
         chain = _going_on(learnt, choose, batch)
         rows = (chain + batch[-1] * np.arange(np.prod(batch[:-1], dtype=int)).reshape(*batch[:-1], 1)).ravel()
         batch = chain.shape
         learnt, tasks, seconds = unit(rows, (learnt, tasks, seconds))
         learnt, shared = _share(learnt, batch)
-        (*drawn, step_size), more = over_units(draw.result(), (keys[1][: len(rows)], learnt, tasks))
+        units = keys[1][: len(rows)], learnt, tasks
+        (*drawn, step_size), more = over_units("draws", sum(sizes[1:]), draw.result(), units)
     inverse_metric = np.exp(learnt.log_inverse_metric)
     warmup = step_size, inverse_metric, learnt.num_steps, learnt.at_limit, chain.ravel(), shared, seconds + more
     joined = jax.tree.map(lambda leaf: leaf.reshape(*batch, *leaf.shape[1:]), (*drawn, Warmup(*warmup)))

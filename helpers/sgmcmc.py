@@ -8,6 +8,7 @@ step_size)``, where a state is a position or holds one. ``helpers.sgfs`` is one,
 """
 
 from helpers import checks
+from helpers import progress as lines
 from helpers.mcmc import cores
 
 from collections.abc import Callable
@@ -41,6 +42,7 @@ def sample(
     num_cycles: int = 1,
     replace: bool = True,
     keep: Callable[[Any], Any] = position_of,
+    progress: bool | None = None,
 ) -> Any:
     """Run chains on minibatches drawn inside the loop; what is thrown away is never stored.
 
@@ -54,6 +56,7 @@ def sample(
             nothing again.
         replace: whether a minibatch may hold a datum twice; without, a step costs a sort of all data.
         keep: what is stored of a state, leading axes [chain, draw], the draws of all cycles one after the other.
+        progress: whether a line says how far it is; by default in the notebooks that readers run. Draws are the same.
 
     ValueError: no chains, data, draws or cycles, a batch larger than the data, a step size that is not positive.
     FloatingPointError: a chain that is not finite; it names the first such draw of each.
@@ -67,23 +70,25 @@ def sample(
     step_sizes = _step_sizes(step_size, num_cycles * (num_warmup + num_samples * thin)).reshape(num_cycles, -1)
     lengths = num_warmup, num_samples, thin
     keys = jax.random.key_data(jax.random.split(key, (num_chains, 2)))
-    # BlackJAX mixes types and ranks.
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        units = []
-        for chain in range(num_chains):
-            position = jax.tree.map(lambda leaf: leaf[chain], initial_positions)
-            state = algorithm.init(position, jax.random.wrap_key_data(keys[chain, 0]))
-            units.append((keys[chain, 1], jax.tree.map(jnp.asarray, state), step_sizes, data))
-        run = _one_chain.lower(algorithm.step, keep, lengths, batch_size, replace, *units[0]).compile()
-    with ThreadPoolExecutor(cores()) as pool:
-        parts = list(pool.map(lambda unit: jax.tree.map(np.asarray, run(*unit)), units))
+    with ThreadPoolExecutor(cores()) as pool, lines.line(progress) as shown:
+        # BlackJAX mixes types and ranks.
+        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+            units = []
+            for chain in range(num_chains):
+                position = jax.tree.map(lambda leaf: leaf[chain], initial_positions)
+                state = algorithm.init(position, jax.random.wrap_key_data(keys[chain, 0]))
+                state = jax.tree.map(jnp.asarray, state)
+                units.append((keys[chain, 1], state, step_sizes, data, lines.number(shown)))
+            run = _one_chain.lower(algorithm.step, keep, lengths, batch_size, replace, *units[0]).compile()
+        futures = [pool.submit(lambda unit: jax.tree.map(np.asarray, run(*unit)), unit) for unit in units]
+        parts = lines.follow(shown, "chains", num_chains * step_sizes.size, futures)
     draws = jax.tree.map(lambda *leaves: np.stack(leaves).reshape(num_chains, -1, *leaves[0].shape[2:]), *parts)
     _check_finite(draws, num_chains)
     return jax.device_put(draws)
 
 
 @partial(jax.jit, static_argnums=range(5))
-def _one_chain(step, keep, lengths, batch_size, replace, key, state, step_sizes, data):
+def _one_chain(step, keep, lengths, batch_size, replace, key, state, step_sizes, data, number):
     """Run one chain; leaves come back with leading axes [cycle, draw]."""
     num_warmup, num_samples, thin = lengths
     num_data = jax.tree.leaves(data)[0].shape[0]
@@ -104,8 +109,13 @@ def _one_chain(step, keep, lengths, batch_size, replace, key, state, step_sizes,
 
         return jax.lax.scan(one, state, (chosen, jax.random.split(key_steps, count), step_sizes))[0]
 
+    def counted(count):
+        return None if number is None else jnp.arange(1, count + 1)
+
     def draw(state, inputs):
+        *inputs, place = inputs
         state = several(state, *inputs)
+        lines.report(number, place, every=-(-num_samples // 50), worth=thin)
         return state, keep(state)
 
     def cycle(state, inputs):
@@ -113,14 +123,23 @@ def _one_chain(step, keep, lengths, batch_size, replace, key, state, step_sizes,
         key_warmup, key_draws = jax.random.split(key)
         state = warm(state, key_warmup, step_sizes[:num_warmup]) if num_warmup else state
         rest = step_sizes[num_warmup:].reshape(num_samples, thin)
-        return jax.lax.scan(draw, state, (jax.random.split(key_draws, num_samples), rest))
+        turns = jax.random.split(key_draws, num_samples), rest, counted(num_samples)
+        return jax.lax.scan(draw, state, turns)
 
     def warm(state, key, step_sizes):
         """In blocks, so that no more than a block's minibatches are in memory."""
         block = max(size for size in range(1, 51) if num_warmup % size == 0)
         key_blocks = jax.random.split(key)[0]  # as stored results were drawn
-        blocks = jax.random.split(key_blocks, num_warmup // block), step_sizes.reshape(-1, block)
-        return jax.lax.scan(lambda s, inputs: (several(s, *inputs), None), state, blocks)[0]
+        count = num_warmup // block
+
+        def one_block(state, inputs):
+            *inputs, place = inputs
+            state = several(state, *inputs)
+            lines.report(number, place, every=-(-count // 50), worth=block)
+            return state, None
+
+        blocks = jax.random.split(key_blocks, count), step_sizes.reshape(-1, block), counted(count)
+        return jax.lax.scan(one_block, state, blocks)[0]
 
     return jax.lax.scan(cycle, state, (jax.random.split(jax.random.wrap_key_data(key), len(step_sizes)), step_sizes))[1]
 

@@ -9,12 +9,16 @@ A guide is a function that makes NumPyro's guide of a model, such as ``AutoNorma
 """
 
 from helpers import checks
+from helpers import progress as lines
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 from jax.typing import ArrayLike
@@ -57,17 +61,45 @@ def run(
     return Fit({name: value for name, value in found.params.items() if jax.tree.leaves(value)}, found.losses)
 
 
-_compiled = jax.jit(run, static_argnums=(1, 2), static_argnames=("num_steps", "loss", "optimizer"))
+@partial(jax.jit, static_argnums=(1, 2), static_argnames=("num_steps", "loss", "optimizer"))
+def _compiled(key, model, guide, args, number, *, num_steps=10_000, optimizer=CLIPPED_ADAM, **settings):
+    if number is not None:
+        optimizer = optax.chain(optimizer, _reporting(number, -(-num_steps // 100)))
+    return run(key, model, guide, args, num_steps=num_steps, optimizer=optimizer, **settings)
 
 
-def fit(key: Key[Array, ""], model: Callable, guide: Callable, args: tuple, **settings: Any) -> Fit:
+def _reporting(number, every):
+    """Change nothing, and report the steps."""
+
+    def update(updates, count, params=None):
+        lines.report(number, count + 1, every)
+        return updates, count + 1
+
+    return optax.GradientTransformation(lambda params: jnp.zeros((), int), update)
+
+
+def fit(
+    key: Key[Array, ""], model: Callable, guide: Callable, args: tuple, *, progress: bool | None = None, **settings: Any
+) -> Fit:
     """Do as ``run`` does, with checks, in one program: a second call with the same functions compiles nothing again.
+
+    ``progress`` says whether a line tells how far it is, by default in the notebooks that readers run; the fit is the
+    same.
 
     ValueError: no steps, data that are not finite.
     FloatingPointError: an estimate of the ELBO that is not finite.
     """
     checks.finite(args=args)
-    result = _compiled(key, model, guide, args, **settings)
+    with lines.line(progress) as shown:
+        number = lines.number(shown)
+        if shown is None:
+            result = _compiled(key, model, guide, args, number, **settings)
+        else:  # in a thread beside the one that draws the line
+            program = _compiled.lower(key, model, guide, args, number, **settings)
+            compiled, num_steps = program.compile(), program.out_info.losses.size
+            with ThreadPoolExecutor(1) as pool:
+                running = pool.submit(lambda: jax.block_until_ready(compiled(key, args, number)))
+                (result,) = lines.follow(shown, "fit", num_steps, [running])
     check_losses(result.losses)
     return result
 

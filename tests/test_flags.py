@@ -1,8 +1,13 @@
 """XLA's flags reach whoever imports helpers first, XLA knows them, the caller's win, and too late is said."""
 
+import helpers
+
 import os
+import re
 import subprocess
 import sys
+
+from chapters import ROOT
 
 PRINT = "import os, jax; jax.numpy.zeros(1); print(os.environ.get('XLA_FLAGS'), jax.device_count())"
 
@@ -45,3 +50,22 @@ def test_imported_too_late_it_says_so():
 
 def test_jax_alone_may_come_first():
     assert "RuntimeWarning" not in run(f"import jax, numpyro, flax; import helpers; {PRINT}")[2]
+
+
+def test_a_flag_that_xla_does_not_know_is_left_out_with_a_warning(tmp_path):
+    """Under another jaxlib than the lock's, whose flags are not the same: XLA would end the process."""
+    source = (ROOT / "helpers/__init__.py").read_text()
+    changes = {f'JAXLIB = "{helpers.JAXLIB}"': 'JAXLIB = "0"', '"--xla_cpu_use': '"--xla_gone=1 --xla_cpu_use'}
+    for known, other in changes.items():
+        assert source.count(known) == 1
+        source = source.replace(known, other)
+    (tmp_path / "helpers").mkdir()
+    (tmp_path / "helpers/__init__.py").write_text(source)
+    code, printed, warned = run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import helpers; {PRINT}")
+    flags = printed.split()
+    assert code == 0 and "--xla_gone=1" not in flags and {*helpers.FLAGS.split()} <= {*flags}
+    assert "RuntimeWarning" in warned and "does not know --xla_gone=1, which helpers leaves out" in warned
+
+
+def test_the_lock_has_the_jaxlib_that_knows_the_flags():
+    assert re.findall(r"^jaxlib==(\S+)", (ROOT / "requirements.txt").read_text(), flags=re.M) == [helpers.JAXLIB]

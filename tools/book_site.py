@@ -9,9 +9,6 @@ from html import escape
 from pathlib import Path
 from urllib.parse import urljoin, urlparse
 
-import nbformat
-from jupyter_cache import get_cache
-from myst_nb.sphinx_ import NbMetadataCollector
 from PIL import Image
 
 # What a page may load and run: files of this site and nothing else, above all no script in the page itself. The theme
@@ -71,25 +68,6 @@ def describe(app, pagename, templatename, context, doctree):
 def add_missing_page(app):
     """Yield the page that servers send for an address that the site has not."""
     yield "404", {"title": "No such page", "body": LOST.format(home=app.config.root_doc)}, "page.html"
-
-
-def offer_notebook(app, pagename, templatename, context, doctree):
-    """Put the executed notebook of a chapter beside its source, where the theme's button looks.
-
-    The theme does so only when a launch provider is configured, and MyST-NB writes the notebook
-    without outputs when they come from the execution cache.
-    """
-    if doctree is None or NbMetadataCollector.get_exec_data(app.env, pagename) is None:
-        return
-    config = app.env.mystnb_config
-    written = Path(config.output_folder, f"{pagename}.ipynb")  # the theme copies this one if Binder has a button
-    notebook = nbformat.read(written, as_version=4)
-    _, executed = get_cache(config.execution_cache_path).merge_match_into_notebook(notebook)
-    target = Path(app.outdir, "_sources", f"{pagename}.ipynb")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    for path in (written, target):
-        nbformat.write(executed, path)
-    context["ipynb_source"] = f"{pagename}.ipynb"
 
 
 def mend_markup(app, pagename, templatename, context, doctree):
@@ -184,13 +162,12 @@ def size_figures(app, exception):
 
 
 def setup(app):
-    """Register before the theme's header buttons (priority 501), which read ``ipynb_source``."""
+    """Register."""
     app.connect("config-inited", switch_on_links)
     app.connect("html-collect-pages", add_missing_page)
     app.connect("html-page-context", describe)
     app.connect("builder-inited", join_playground)
     app.connect("html-page-context", load_playground)
-    app.connect("html-page-context", offer_notebook, priority=500)
     app.connect("html-page-context", mend_markup)
     app.connect("build-finished", keep_policy, priority=900)
     app.connect("build-finished", lighten_figures)

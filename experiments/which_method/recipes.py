@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 
 PAGE = Path(__file__).parents[2] / "book/which-method.md"
+if not PAGE.exists():
+    raise FileNotFoundError(f"{PAGE}: given no such page, expected a checkout, since its code is what is timed here")
 RECIPES = dict(zip("ACDG", re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), flags=re.S | re.M), strict=True))
 SETTINGS = {
     "units": ["A", "C", "DG"],  # G goes on where D ends

@@ -1,0 +1,242 @@
+"""Sphinx extension: from every page a notebook for people, whose prose is what the site shows.
+
+They are numbered in the order of the contents and lie in ``_sources/notebooks`` of the site, beside the package's
+wheel. The download button offers them, and ``make lab`` opens copies.
+"""
+
+import base64
+import io
+import re
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, urljoin
+
+import nbformat
+import yaml
+from chapters import ROOT, pages
+from docutils import nodes
+from jupyter_cache import get_cache
+from plain_markdown import Code, Page, Picture, Still, Text, block, pieces
+from myst_nb.sphinx_ import NbMetadataCollector
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from PIL import Image
+from sources import ARCHIVE, FOLDER, WHEEL, build_wheel, write_archive
+
+ORDER = [page.with_suffix("").as_posix() for page in pages()]
+KERNEL = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}}
+GLUED = "application/papermill.record/"
+PIXELS = 96 / 144  # of the browser's to those of a picture
+FIRST = """\
+# Numbers in the text are those of the website's run; a cell that you run shows its own.
+# The code needs Python 3.11 to 3.13 and the wheel beside this notebook on the website; this installs it:
+import importlib.util, os
+
+if importlib.util.find_spec("helpers") is None:
+    %pip install --quiet {wheel}
+os.environ["BOOK_READER"] = "1"  # long calls then say how far they are"""
+STILL = "*On the website this is a playground: you move the points and the prior, and the posterior is sampled anew.*"
+
+
+class Figure(NamedTuple):
+    """A figure that a cell has glued."""
+
+    index: int  # of the cell
+    alone: bool  # whether it is the only one of its cell
+    output: nbformat.NotebookNode
+
+
+def stem(name: str) -> str:
+    """Return a page's name without its folder."""
+    return name.rsplit("/", 1)[-1]
+
+
+def file_of(name: str) -> str:
+    """Return the notebook of a page, such as 06-flat-bnn.ipynb."""
+    return f"{ORDER.index(name):02d}-{stem(name)}.ipynb"
+
+
+def title_of(env, name: str) -> str:
+    """Return a page's number, where it has one, and title."""
+    number = "".join(f"{part}. " for part in env.toc_secnumbers.get(name, {}).get("", ()))
+    return f"{number}{env.titles[name].astext()}"
+
+
+def link(env, name, cited, address, text):
+    """Return a link of a page: to another notebook, within this one, to the list of what it cites, or elsewhere."""
+    if re.match(r"[a-z]+:", address):
+        return f"[{text}]({address})"
+    path, _, fragment = urljoin(f"{name}.html", address).partition("#")
+    target = path.removesuffix(".html")
+    if target not in ORDER:
+        return text
+    if target == "book/references" and fragment and name != target:
+        cited.setdefault(fragment)
+        return f"[{text}](#{stem(name)}-{fragment})"
+    if target == name and fragment:
+        return f"[{text}](#{fragment})"
+    title = title_of(env, target)
+    text = title if text == env.titles[target].astext() else text
+    hint = title.replace('"', "'")
+    return f'[{text}]({quote(file_of(target))}{"#" * bool(fragment)}{fragment} "{hint}")'
+
+
+def labels(env, name: str) -> set[str]:
+    """Return the anchors of a page that links of any page may lead to."""
+    objects = (entry for domain in env.domains.values() for entry in domain.get_objects())
+    found = {anchor for *_, page, anchor, _ in objects if page == name}
+    return found | {f"equation-{label}" for label, (page, _) in env.get_domain("math").equations.items() if page == name}
+
+
+def executed(app, name: str) -> nbformat.NotebookNode | None:
+    """Return a page's notebook with its outputs, None where a page runs nothing."""
+    if NbMetadataCollector.get_exec_data(app.env, name) is None:
+        return None
+    config = app.env.mystnb_config
+    # MyST-NB writes it without outputs when they come from the cache of executions.
+    notebook = nbformat.read(Path(config.output_folder, f"{name}.ipynb"), as_version=4)
+    return get_cache(config.execution_cache_path).merge_match_into_notebook(notebook)[1]
+
+
+def figures(notebook: nbformat.NotebookNode) -> dict[str, Figure]:
+    """Return the figures that cells have glued, by name."""
+    found = {}
+    for index, cell in enumerate(notebook.cells):
+        made = [output for output in cell.get("outputs", []) if "image/png" in output.get("data", {})]
+        names = [output.metadata.get("scrapbook", {}).get("name", "") for output in made]
+        found |= {name: Figure(index, len(made) == 1, output) for name, output in zip(names, made, strict=True)}
+    return found
+
+
+def code_cell(cell: nbformat.NotebookNode, folded: bool) -> nbformat.NotebookNode:
+    """Return a code cell for a person: folded where the site folds or leaves it out, with what is to be seen of it."""
+    tags, label = {*cell.metadata.get("tags", [])}, cell.metadata.get("mystnb", {}).get("code_prompt_show")
+    source = f"# {label.removeprefix('code: ')}\n{cell.source}" if label else cell.source
+    made = new_code_cell(source, execution_count=cell.execution_count)
+    if folded or tags & {"hide-input", "remove-input", "remove-cell"}:
+        made.metadata["jupyter"] = {"source_hidden": True}
+        if folded or "remove-cell" in tags:
+            made.metadata["jupyter"]["outputs_hidden"] = True
+    pictures = [output for output in cell.outputs if "image/png" in output.get("data", {})]
+    for output in cell.outputs if "remove-cell" not in tags else []:
+        if output in pictures and len(pictures) == 1:  # several are shown below, each with its caption
+            made.outputs.append(shown(output))
+        unseen = output.get("name") == "stderr" or any(kind.startswith(GLUED) for kind in output.get("data", {}))
+        if output not in pictures and not unseen and "remove-output" not in tags:
+            made.outputs.append(output)
+    return made
+
+
+def shown(output: nbformat.NotebookNode, alt: str = "") -> nbformat.NotebookNode:
+    """Return a figure as a picture of the size that it has on the site; not all readers of notebooks show vectors."""
+    picture = output.data["image/png"]
+    with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
+        size = {"width": round(image.width * PIXELS), "height": round(image.height * PIXELS)}
+    about = {"image/png": size | ({"alt": alt} if alt else {})}
+    return nbformat.v4.new_output("display_data", data={"image/png": picture}, metadata=about)
+
+
+def attached(name: str, alt: str, picture: str, text: str) -> nbformat.NotebookNode:
+    """Return a cell with a picture (PNG in base64) of its own, and what stands under it."""
+    alt = alt.replace("[", "(").replace("]", ")")
+    cell = new_markdown_cell(f"![{alt}](attachment:{name}.png)\n\n{text}")
+    cell["attachments"] = {f"{name}.png": {"image/png": picture}}
+    return cell
+
+
+def assemble(parts: list, notebook: nbformat.NotebookNode | None) -> list[nbformat.NotebookNode]:
+    """Return the cells of a page. What the site leaves out, and later cells need, follows the code that it followed."""
+    made = figures(notebook) if notebook else {}
+    cells, ends, above, prose = [], {-1: 1}, -1, False  # ends: of a code cell and its captions
+    for part in parts:
+        if isinstance(part, Text) and prose and not part.begins:
+            cells[-1].source += f"\n\n{part.markdown}"
+        elif isinstance(part, Text):
+            cells.append(new_markdown_cell(part.markdown))
+        elif isinstance(part, Code):
+            cells.append(code_cell(notebook.cells[part.index], part.folded))
+        elif isinstance(part, Still):
+            picture = (ROOT / f"assets/playground/{part.name}.png").read_bytes()
+            cells.append(attached(part.name, part.alt, base64.b64encode(picture).decode(), STILL))
+        else:
+            figure, text = made[part.name], "\n\n".join(filter(None, (part.anchor, part.caption)))
+            if figure.index == above and figure.alone:
+                cells[-1].outputs[-1] = shown(figure.output, part.alt)
+                cells.append(new_markdown_cell(text))
+            else:
+                cells.append(attached(part.name, part.alt, figure.output.data["image/png"], text))
+        prose = isinstance(part, Text)
+        above = part.index if isinstance(part, Code) else -1 if prose else above
+        if above >= 0:
+            ends[above] = len(cells)
+    places = {part.index for part in parts if isinstance(part, Code)}
+    code = [i for i, cell in enumerate(notebook.cells if notebook else ()) if cell.cell_type == "code"]
+    for i in reversed([i for i in code if i not in places]):
+        cells.insert(ends[max(j for j in ends if j < i)], code_cell(notebook.cells[i], True))
+    return cells
+
+
+def cited_works(app, cited: list[str], page: Page) -> list[nbformat.NotebookNode]:
+    """Return a cell with the works that a page cites, as the page of references has them."""
+    tree = app.env.get_and_resolve_doctree("book/references", app.builder)
+    works = {entry["ids"][0]: entry for entry in tree.findall(nodes.citation)}
+    listed = "\n".join(block(works[name], page) for name in works if name in cited)
+    return [new_markdown_cell(f"## Works cited\n\n{listed}")] if listed else []
+
+
+def contents(env) -> nbformat.NotebookNode:
+    """Return a cell with links to all notebooks."""
+    lines = ["## All notebooks"]
+    for part in yaml.safe_load((ROOT / "_toc.yml").read_text())["parts"]:
+        names = [entry["file"].removesuffix(".md") for entry in part["chapters"]]
+        lines += [f"**{part['caption']}**", "\n".join(f"- [{title_of(env, name)}]({file_of(name)})" for name in names)]
+    return new_markdown_cell("\n\n".join(lines))
+
+
+def derive(app, pagename, templatename, context, doctree):
+    """Write a page's notebook, and let the theme's download button offer it."""
+    if doctree is None or pagename not in ORDER:
+        return
+    cited: dict[str, None] = {}
+    page = Page(stem(pagename), labels(app.env, pagename), partial(link, app.env, pagename, cited), app.builder)
+    notebook = executed(app, pagename)
+    parts = list(pieces(doctree, page))
+    cells = assemble(parts, notebook)
+    cells[0].source = cells[0].source.replace(app.env.titles[pagename].astext(), title_of(app.env, pagename), 1)
+    cells += cited_works(app, [*cited], page) + [contents(app.env)] * (pagename == app.config.root_doc)
+    metadata = KERNEL
+    if notebook:
+        wheel = urljoin(app.config.html_baseurl, f"{FOLDER}/{WHEEL}") if app.config.html_baseurl else f"./{WHEEL}"
+        cells.insert(0, new_code_cell(FIRST.format(wheel=wheel)))
+        metadata = {**KERNEL, "language_info": notebook.metadata.get("language_info", {})}
+    for number, cell in enumerate(cells):
+        cell["id"] = f"cell-{number}"
+    target = Path(app.outdir, FOLDER, file_of(pagename))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(new_notebook(cells=cells, metadata=metadata), target)
+    context["ipynb_source"] = f"{target.parent.name}/{target.name}"
+
+
+def offer(app, pagename, templatename, context, doctree):
+    """Offer the wheel and the archive where the theme offers downloads."""
+    for button in context.get("header_buttons", []):
+        if button.get("label") == "download-buttons":
+            for name, text in ((WHEEL, "Package for the notebooks"), (ARCHIVE, "All notebooks and the source")):
+                address = context["pathto"](f"{FOLDER}/{name}", resource=True)
+                button["buttons"].append({"type": "link", "url": address, "text": text, "tooltip": name, "icon": "fas fa-box"})
+
+
+def pack(app, exception):
+    """Put the package and the archive beside the notebooks."""
+    if exception is None and app.builder.format == "html":
+        folder = Path(app.outdir, FOLDER)
+        build_wheel(folder)
+        write_archive(folder / ARCHIVE, folder)
+
+
+def setup(app):
+    """Register: notebooks before the theme's header buttons (priority 501), which read ``ipynb_source``."""
+    app.connect("html-page-context", derive, priority=500)
+    app.connect("html-page-context", offer, priority=502)
+    app.connect("build-finished", pack)
+    return {"parallel_read_safe": True, "parallel_write_safe": False}

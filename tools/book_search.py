@@ -1,0 +1,138 @@
+"""Sphinx extension: a search over sections, in the place of Sphinx's over pages.
+
+What is searched is what a page says, without code, its output and the labels of buttons; ``assets/search.js`` ranks.
+Index entries of a page (``{index}``) are the words under which people look for what it calls otherwise.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from chapters import ROOT
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.errors import ExtensionError
+from sphinx.search.en import SearchEnglish
+from sphinx_exercise.nodes import exercise_enumerable_node, solution_node
+
+# What is seldom meant by a question, though it has its words.
+WEIGHTS = {"book/api": 0.6, "book/status": 0.8, "book/originals": 0.8}
+LOOKING_BACK = 0.7
+ASKING = "how do does did i my me we you your what why can could when which where should would has have had am get use"
+ASKING += " using need want any from an so about some make give vs"
+SCRIPTS = ("minisearch/index.js", "stemmer.js", "sections.js", "search.js")
+
+
+class Section(NamedTuple):
+    """What the search knows of a section."""
+
+    address: str  # of the site
+    page: str  # title
+    heading: str
+    keywords: str
+    passages: list[str]
+    weight: float
+
+
+def within_exercise(section: nodes.section) -> bool:
+    """Whether a section is only the frame of an exercise or its solution."""
+    return isinstance(section.parent, (exercise_enumerable_node, solution_node))
+
+
+def own(node: nodes.Element) -> Iterator[nodes.Element]:
+    """Yield what a section says itself: not in sections, entries or cells within it, paragraph by paragraph."""
+    for child in node.children:
+        if isinstance(child, nodes.section) and not within_exercise(child):
+            continue
+        if isinstance(child, (nodes.definition_list_item, addnodes.desc, nodes.literal_block, nodes.raw)):
+            continue
+        if isinstance(child, nodes.container) and child.get("nb_element"):
+            continue
+        if isinstance(child, (nodes.paragraph, nodes.caption, nodes.row, addnodes.index)):
+            yield child
+        elif isinstance(child, nodes.Element):
+            yield from own(child)
+
+
+def said(node: nodes.Element) -> tuple[str, list[str]]:
+    """Return the keywords of a part of a page, and its passages."""
+    found, keywords = [], []
+    for part in own(node):
+        if isinstance(part, addnodes.index):
+            keywords += [value.lstrip("! ") for _, value, *_ in part["entries"]]
+        else:
+            cells = part.children if isinstance(part, nodes.row) else [part]
+            found.append(" · ".join(" ".join(cell.astext().split()) for cell in cells))
+    return "; ".join(keywords), list(filter(None, found))
+
+
+def sections(name: str, title: str, tree: nodes.document) -> Iterator[Section]:
+    """Yield the sections of a page; an entry of the glossary or of the helpers is one of its own."""
+    weight = WEIGHTS.get(name, 1.0)
+    for node in tree.findall(nodes.section):
+        if within_exercise(node):
+            continue
+        heading = node.children[0].astext()
+        address = f"{name}.html" + f"#{node['ids'][-1]}" * (node.parent is not tree)  # the label, where it has one
+        share = LOOKING_BACK if heading.startswith("Looking back") else 1.0
+        yield Section(address, title, heading, *said(node), weight * share)
+    for item in tree.findall(nodes.definition_list_item):
+        if "glossary" in item.parent["classes"]:
+            *terms, meaning = item.children
+            heading = ", ".join(term.astext() for term in terms)
+            yield Section(f"{name}.html#{terms[0]['ids'][0]}", title, heading, *said(meaning), weight)
+    for entry in tree.findall(addnodes.desc):
+        signature, content = entry.children[-2:]
+        yield Section(f"{name}.html#{signature['ids'][0]}", title, signature["fullname"], *said(content), weight)
+
+
+def collect(app, pagename, templatename, context, doctree):
+    """Take down the sections of a page."""
+    if doctree is not None and pagename != "book/references":
+        title = app.env.titles[pagename].astext()
+        app.builder.book_sections += sections(pagename, title, doctree)
+
+
+def begin(app):
+    """Let the builder make no search of its own."""
+    app.builder.search = False
+    app.builder.book_sections = []
+
+
+def add_page(app):
+    """Yield the page of the search, by the theme's own template."""
+    yield "search", {}, "search.html"
+
+
+def finish(app, exception):
+    """Write what the search reads, and let its page load that."""
+    if exception or app.builder.format != "html":
+        return
+    static = Path(app.outdir, "_static")
+    synonyms = [line.split(",") for line in (ROOT / "tools/synonyms.txt").read_text().splitlines() if line.strip() and line[0] != "#"]
+    data = {
+        "BookSections": [section._asdict() for section in app.builder.book_sections],
+        "BookSynonyms": [[word.strip() for word in group] for group in synonyms],
+        "BookStopWords": sorted({*SearchEnglish.stopwords, *ASKING.split()}),
+    }
+    lines = [f"const {name} = {json.dumps(value, ensure_ascii=False)};" for name, value in data.items()]
+    (static / "sections.js").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (static / "stemmer.js").write_text(SearchEnglish.js_stemmer_code, encoding="utf-8")
+    page = Path(app.outdir, "search.html")
+    theirs = r'(?:<script[^>]*src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>\s*)+'
+    ours = "".join(f'<script src="_static/{name}"></script>\n' for name in SCRIPTS)
+    text, count = re.subn(theirs, ours, page.read_text(encoding="utf-8"))
+    if count != 1:
+        raise ExtensionError(f"search.html: given {count} places of the theme's scripts, expected one")
+    page.write_text(text, encoding="utf-8")
+
+
+def setup(app):
+    """Register before the policy moves scripts (book_site)."""
+    app.connect("builder-inited", begin)
+    app.connect("html-page-context", collect)
+    app.connect("html-collect-pages", add_page)
+    app.connect("build-finished", finish, priority=400)
+    return {"parallel_read_safe": True, "parallel_write_safe": False}

@@ -1,0 +1,73 @@
+"""Copy the derived notebooks to the folder in which a person runs them; never write over what the person changed.
+
+    python tools/lab.py             then opens JupyterLab there
+
+``notebooks/.given.json`` has the hash of every copy as it was given. A copy that still has it is replaced by a newer
+one; beside a copy that was changed, the newer one is put as NN-NAME-new.ipynb, and both are named.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+from chapters import ROOT
+from sources import FOLDER
+
+TARGET = ROOT / "notebooks"
+
+
+def sha256(path: Path) -> str:
+    """Return the hash of a file, "" where there is none."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+
+
+def names(stem: str) -> Iterator[str]:
+    """Yield the names under which a notebook may be put: NN-NAME.ipynb, NN-NAME-new.ipynb, NN-NAME-new-2.ipynb, ..."""
+    yield f"{stem}.ipynb"
+    yield f"{stem}-new.ipynb"
+    yield from (f"{stem}-new-{number}.ipynb" for number in count(2))
+
+
+def give(derived: Path, target: Path) -> list[str]:
+    """Copy notebooks, and take back what is no longer in the book; return what is to be said of changed copies."""
+    target.mkdir(exist_ok=True)
+    record, fresh = target / ".given.json", {path: sha256(path) for path in sorted(derived.glob("*.ipynb"))}
+    given = json.loads(record.read_text()) if record.exists() else {}
+    said, current = [], set()
+    for path, content in fresh.items():
+        for name in names(path.stem):
+            found = sha256(target / name)
+            current.add(name)
+            if found in ("", given.get(name)):  # not there, or as it was given
+                shutil.copy(path, target / name)
+                given[name] = content
+            if given.get(name) == content:
+                break
+        if name != path.name and found != content:
+            said.append(f"{path.name} was changed here and is kept; the book's newer one is {name}")
+    for name in sorted(given.keys() - current):
+        if sha256(target / name) not in ("", given.pop(name)):
+            said.append(f"{name} was changed here and is kept; the book has no such notebook any more")
+        else:
+            (target / name).unlink(missing_ok=True)
+    record.write_text(json.dumps(given, indent=1) + "\n")
+    return said
+
+
+def main() -> None:
+    """Copy, then become JupyterLab."""
+    derived = ROOT / "_build/html" / FOLDER
+    print(*give(derived, TARGET), sep="\n")
+    first = sorted(TARGET.glob("00-*.ipynb"))[0].name
+    lab = [sys.executable, "-m", "jupyter", "lab", f"--LabApp.default_url=/lab/tree/notebooks/{first}", *sys.argv[1:]]
+    os.chdir(ROOT)
+    os.execv(sys.executable, lab)
+
+
+if __name__ == "__main__":
+    main()
