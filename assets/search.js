@@ -4,14 +4,14 @@
  * Sphinx's Stemmer, so that it also runs from a disk. */
 "use strict";
 const BookSearch = (() => {
-  const WEIGHTS = { heading: 4, keywords: 4, page: 1.5, text: 1 };
-  const SYNONYM = 0.8, ADJACENT = 0.5, ALMOST = 0.5, PASSAGE = 300, SHOWN = 30;
+  const WEIGHTS = { heading: 4, keywords: 4, phrases: 3, page: 1.5, text: 1 };
+  const SYNONYM = 0.8, ADJACENT = 0.5, ALIKE = 2, COVER = 1, APART = 0.4, PASSAGE = 300, SHOWN = 30;
   const stemmer = new Stemmer();
   const stop = new Set(BookStopWords);
 
   /** Words of a text as it is written, and where: a compound also as one word and as its parts. */
   const wordsOf = (text) => text.toLowerCase().replaceAll("’", "'").match(/[\p{L}\p{N}_]+(?:[-'.][\p{L}\p{N}_]+)*/gu) ?? [];
-  const stemOf = (word) => (/^[a-z]+$/.test(word) ? stemmer.stemWord(word) : word);
+  const stemOf = (word) => (/^[a-z]+$/.test(word) ? stemmer.stemWord(word.replace(/iz(?=e|ing|ation)/, "is")) : word);
   const partsOf = (word) => word.split(/[-'._]/).filter(Boolean);
   const stems = (text) => wordsOf(text).flatMap((word) => {
     const parts = partsOf(word);
@@ -19,28 +19,39 @@ const BookSearch = (() => {
   });
   /** The stems of a question that say something; all of them if none does. */
   const asked = (text) => {
-    const all = wordsOf(text).flatMap((word) => partsOf(word)).filter((word) => word.length > 1 || /\d/.test(word));
+    const all = wordsOf(text).flatMap((word) => partsOf(word));
     const telling = all.filter((word) => !stop.has(word));
     return (telling.length ? telling : all).map(stemOf);
   };
 
-  let index, documents, groups;
+  let index, documents, groups, counts, rarity;
   function build() {
-    documents = BookSections.map((section, id) => ({ id, ...section, text: section.passages.join("\n") }));
+    const joined = ({ asked, passages }) => ({ phrases: asked.join("\n"), text: passages.join("\n") });
+    documents = BookSections.map((section, id) => ({ id, ...section, ...joined(section) }));
     index = new MiniSearch({ fields: Object.keys(WEIGHTS), tokenize: stems, processTerm: (term) => term });
     index.addAll(documents);
-    const flat = (text) => ` ${stems(text).join(" ")} `;
-    for (const one of documents) one.flat = flat(`${one.heading} \n ${one.keywords} \n ${one.text}`);
+    const flat = (texts) => ` ${texts.map((text) => stems(text).join(" ")).join(" | ")} `;
+    for (const one of documents) one.flat = flat([one.heading, one.keywords, ...one.asked, ...one.passages]);
+    counts = new Map();
+    for (const one of documents) for (const stem of new Set(one.flat.split(" "))) counts.set(stem, (counts.get(stem) ?? 0) + 1);
+    rarity = (stem) => Math.log(1 + documents.length / (1 + (counts.get(stem) ?? 0)));
+    for (const one of documents) one.titles = [one.heading, ...one.asked].map((title) => new Set(asked(title)));
     groups = BookSynonyms.map((group) => group.map(asked));
   }
 
+  /** A stem that the book has: this one, or the nearest to a word that is misspelt or not yet whole. */
+  function known(stem) {
+    if (counts.has(stem) || stem.length < 4) return stem;
+    return index.search(stem, { fuzzy: 0.25, prefix: true, fields: ["heading", "phrases", "text"] })[0]?.terms[0] ?? stem;
+  }
+
   /** What a question asks for: each a list of ways to say it, each a list of stems. */
-  function concepts(text) {
-    const rest = asked(text), found = [];
+  function concepts(said) {
+    const rest = [...said], found = [];
     const at = (phrase) => rest.findIndex((_, i) => phrase.every((stem, k) => rest[i + k] === stem));
-    const known = groups.flatMap((group) => group.map((phrase) => ({ phrase, group })));
-    known.sort((a, b) => b.phrase.length - a.phrase.length);
-    for (const { phrase, group } of known) {
+    const ways = groups.flatMap((group) => group.map((phrase) => ({ phrase, group })));
+    ways.sort((a, b) => b.phrase.length - a.phrase.length);
+    for (const { phrase, group } of ways) {
       const i = at(phrase);
       if (i < 0) continue;
       found.push([phrase, ...group.filter((other) => other !== phrase)]);
@@ -52,17 +63,22 @@ const BookSearch = (() => {
   /** The scores of sections that have all of some stems, by their number. */
   function scores(phrase) {
     const options = { boost: WEIGHTS, combineWith: "AND" };
-    const exact = index.search({ queries: phrase, ...options });
-    const hits = exact.length ? exact : index.search({ queries: phrase, ...options, prefix: true, fuzzy: 0.25 });
-    const share = exact.length ? 1 : ALMOST, together = ` ${phrase.join(" ")} `;
-    const factor = (hit) => (phrase.length > 1 && !documents[hit.id].flat.includes(together) ? 0.4 : 1);
-    return new Map(hits.map((hit) => [hit.id, share * factor(hit) * hit.score]));
+    const together = ` ${phrase.join(" ")} `;
+    const factor = (hit) => (phrase.length > 1 && !documents[hit.id].flat.includes(together) ? APART : 1);
+    return new Map(index.search({ queries: phrase, ...options }).map((hit) => [hit.id, factor(hit) * hit.score]));
+  }
+
+  /** How much of two sets of stems is in both, rare ones counting more. */
+  function likeness(a, b) {
+    const sum = (set) => [...set].reduce((total, stem) => total + rarity(stem), 0);
+    const both = sum(a.intersection?.(b) ?? [...a].filter((stem) => b.has(stem)));
+    return both / (sum(a) + sum(b) - both || 1);
   }
 
   /** Sections that answer, the best first. */
   function find(text) {
     if (!index) build();
-    const wanted = concepts(text), total = new Map(), met = new Map();
+    const said = asked(text).map(known), wanted = concepts(said), total = new Map(), met = new Map();
     for (const ways of wanted) {
       const best = new Map();
       ways.forEach((phrase, k) => {
@@ -76,15 +92,57 @@ const BookSearch = (() => {
         met.set(id, (met.get(id) ?? 0) + 1);
       }
     }
-    const said = asked(text), pairs = said.slice(1).map((stem, i) => ` ${said[i]} ${stem} `);
+    const pairs = said.slice(1).map((stem, i) => ` ${said[i]} ${stem} `);
     const rank = ([id, score]) => {
-      const { flat, weight } = documents[id];
-      const near = pairs.filter((pair) => flat.includes(pair)).length;
-      return { id, score: weight * score * (met.get(id) / wanted.length) * (1 + (ADJACENT * near) / (pairs.length || 1)) };
+      const { flat, weight, titles } = documents[id];
+      const near = pairs.filter((pair) => flat.includes(pair)).length / (pairs.length || 1);
+      const alike = Math.max(...titles.map((title) => likeness(new Set(said), title)));
+      return { id, score: weight * score * (met.get(id) / wanted.length) ** COVER * (1 + ADJACENT * near + ALIKE * alike) };
     };
     return [...total].map(rank).sort((a, b) => b.score - a.score).map(({ id, score }) => ({ ...documents[id], score }));
   }
 
-  return { find, concepts, stems, asked };
+  /** The passage of a section that says most of what was asked, cut to what can be read at a glance. */
+  function passage(section, wanted) {
+    const said = (text) => new Set(stems(text).filter((stem) => wanted.has(stem))).size;
+    const best = section.passages.reduce((a, b) => (said(b) > said(a) ? b : a), section.passages[0] ?? "");
+    const first = [...best.matchAll(/[\p{L}\p{N}_'’-]+/gu)].find((match) => stems(match[0]).some((stem) => wanted.has(stem)));
+    const start = best.length > PASSAGE && first?.index > PASSAGE / 2 ? best.indexOf(" ", first.index - PASSAGE / 3) + 1 : 0;
+    const cut = best.slice(start, start + PASSAGE), whole = start + PASSAGE >= best.length;
+    return `${start ? "… " : ""}${whole ? cut : `${cut.slice(0, cut.lastIndexOf(" "))} …`}`;
+  }
+
+  /** An element with text, or with other elements. */
+  function element(name, parts, attributes = {}) {
+    const made = Object.assign(document.createElement(name), attributes);
+    made.append(...[parts].flat());
+    return made;
+  }
+
+  /** A text in which the words that were asked for are marked. */
+  const marked = (text, wanted) => text.split(/([\p{L}\p{N}_'’-]+)/gu)
+    .map((part) => (stems(part).some((stem) => wanted.has(stem)) ? element("mark", part) : part));
+
+  /** Show what is found, best first. */
+  function show(text, place) {
+    const found = find(text).slice(0, SHOWN), wanted = new Set(concepts(asked(text).map(known)).flat(2));
+    const items = found.map((section) => {
+      const link = element("a", section.heading, { href: section.address });
+      const parts = section.heading === section.page ? [link] : [link, element("span", section.page)];
+      return element("li", [element("h2", parts), element("p", marked(passage(section, wanted), wanted))]);
+    });
+    const none = "Nothing was found. Other words may do, or the glossary.";
+    const told = found.length ? `${found.length === SHOWN ? "The best " : ""}${found.length} sections, the best first.` : none;
+    place.replaceChildren(element("p", told, { id: "search-told" }), element("ol", items));
+  }
+
+  if (typeof document !== "undefined") {
+    const place = document.getElementById("search-results"), text = new URLSearchParams(location.search).get("q");
+    for (const input of document.querySelectorAll("form.bd-search input")) input.value = text ?? "";
+    place.setAttribute("aria-live", "polite");
+    if (text?.trim()) show(text, place);
+  }
+
+  return { find };
 })();
 if (typeof module !== "undefined") module.exports = BookSearch;

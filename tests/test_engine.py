@@ -452,7 +452,7 @@ def test_a_check_finds_a_stored_number_that_is_off(moons, client, capsys, errors
 @pytest.mark.parametrize(
     ("stored", "found", "problem"),
     [
-        ({"a": 1.0}, {"a": 1.0}, "given none, so that it compares nothing"),
+        ({"a": 1.0}, {"a": 2.0}, "given none, so that it compares nothing"),
         ({"a": 1.0, "a_error": 0.1}, {"b": 1.0, "b_error": 0.1}, "given others: ['0/a', '0/b']"),
         ({"a": [1.0, 2.0], "a_error": [0.1]}, {"a": 1.0, "a_error": 0.1}, "0/a/1: given (2.0, None)"),
         ({"a": "x", "a_error": "y"}, {"a": 1.0, "a_error": 0.1}, "0/a: given ('x', 'y'), expected a number"),
@@ -462,6 +462,14 @@ def test_a_check_finds_a_stored_number_that_is_off(moons, client, capsys, errors
 def test_a_comparison_of_what_does_not_pair_fails(stored, found, problem):
     (told,) = compare.compare([stored], [found])[2]
     assert problem in told
+
+
+def test_what_is_found_again_to_rounding_needs_no_errors():
+    stored = {"p": [0.1, 0.2], "name": "a", "seconds": 3.0}
+    assert compare.compare(stored, stored | {"p": [0.1 + 1e-16, 0.2], "seconds": 9.0}) == (3, 0.0, [])
+    for other in ({"p": [0.1 + 1e-9, 0.2]}, {"name": "b"}, {"p": [0.1]}):
+        assert compare.compare(stored, stored | other)[2]
+    assert compare.compare({"seconds": 3.0}, {"seconds": 3.0})[2]
 
 
 def test_a_check_of_no_result_or_of_other_settings_fails(moons, client, capsys):

@@ -19,9 +19,10 @@ from sphinx_exercise.nodes import exercise_enumerable_node, solution_node
 
 # What is seldom meant by a question, though it has its words.
 WEIGHTS = {"book/api": 0.6, "book/status": 0.8, "book/originals": 0.8}
-LOOKING_BACK = 0.7
+LOOKING_BACK, HEADING_ALONE = 0.7, 0.6
+ASKED = ROOT / "tools/asked.txt"
 ASKING = "how do does did i my me we you your what why can could when which where should would has have had am get use"
-ASKING += " using need want any from an so about some make give vs"
+ASKING += " using need want any from an so about some make give vs bayesian neural net nets network networks bnn bnns"
 SCRIPTS = ("minisearch/index.js", "stemmer.js", "sections.js", "search.js")
 
 
@@ -32,6 +33,7 @@ class Section(NamedTuple):
     page: str  # title
     heading: str
     keywords: str
+    asked: list[str]  # what people type
     passages: list[str]
     weight: float
 
@@ -56,6 +58,13 @@ def own(node: nodes.Element) -> Iterator[nodes.Element]:
             yield from own(child)
 
 
+def asked() -> dict[str, list[str]]:
+    """Return what people type when a section is what answers them, by PAGE#ANCHOR."""
+    lines = [line for line in ASKED.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+    pairs = (line.split(": ", 1) for line in lines)
+    return {key: [phrase.strip() for phrase in phrases.split(";")] for key, phrases in pairs}
+
+
 def said(node: nodes.Element) -> tuple[str, list[str]]:
     """Return the keywords of a part of a page, and its passages."""
     found, keywords = [], []
@@ -68,31 +77,36 @@ def said(node: nodes.Element) -> tuple[str, list[str]]:
     return "; ".join(keywords), list(filter(None, found))
 
 
-def sections(name: str, title: str, tree: nodes.document) -> Iterator[Section]:
+def sections(name: str, title: str, tree: nodes.document, phrases: dict[str, list[str]]) -> Iterator[Section]:
     """Yield the sections of a page; an entry of the glossary or of the helpers is one of its own."""
-    weight = WEIGHTS.get(name, 1.0)
+
+    def section(heading, anchor, part, share=1.0):
+        key = f"{name.rsplit('/', 1)[-1]}#{anchor}".rstrip("#")
+        keywords, passages = said(part)
+        weight = WEIGHTS.get(name, 1.0) * (share if passages else HEADING_ALONE)
+        address = f"{name}.html#{anchor}".rstrip("#")
+        return Section(address, title, heading, keywords, phrases.get(key, []), passages, weight)
+
     for node in tree.findall(nodes.section):
         if within_exercise(node):
             continue
         heading = node.children[0].astext()
-        address = f"{name}.html" + f"#{node['ids'][-1]}" * (node.parent is not tree)  # the label, where it has one
-        share = LOOKING_BACK if heading.startswith("Looking back") else 1.0
-        yield Section(address, title, heading, *said(node), weight * share)
+        anchor = "" if node.parent is tree else node["ids"][-1]  # the label, where it has one
+        yield section(heading, anchor, node, LOOKING_BACK if heading.startswith("Looking back") else 1.0)
     for item in tree.findall(nodes.definition_list_item):
         if "glossary" in item.parent["classes"]:
             *terms, meaning = item.children
-            heading = ", ".join(term.astext() for term in terms)
-            yield Section(f"{name}.html#{terms[0]['ids'][0]}", title, heading, *said(meaning), weight)
+            yield section(", ".join(term.astext() for term in terms), terms[0]["ids"][0], meaning)
     for entry in tree.findall(addnodes.desc):
         signature, content = entry.children[-2:]
-        yield Section(f"{name}.html#{signature['ids'][0]}", title, signature["fullname"], *said(content), weight)
+        yield section(signature["fullname"], signature["ids"][0], content)
 
 
 def collect(app, pagename, templatename, context, doctree):
     """Take down the sections of a page."""
     if doctree is not None and pagename != "book/references":
         title = app.env.titles[pagename].astext()
-        app.builder.book_sections += sections(pagename, title, doctree)
+        app.builder.book_sections += sections(pagename, title, doctree, asked())
 
 
 def begin(app):
@@ -122,7 +136,7 @@ def finish(app, exception):
     (static / "stemmer.js").write_text(SearchEnglish.js_stemmer_code, encoding="utf-8")
     page = Path(app.outdir, "search.html")
     theirs = r'(?:<script[^>]*src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>\s*)+'
-    ours = "".join(f'<script src="_static/{name}"></script>\n' for name in SCRIPTS)
+    ours = "".join(f'<script defer src="_static/{name}"></script>\n' for name in SCRIPTS)
     text, count = re.subn(theirs, ours, page.read_text(encoding="utf-8"))
     if count != 1:
         raise ExtensionError(f"search.html: given {count} places of the theme's scripts, expected one")

@@ -70,16 +70,6 @@ def add_missing_page(app):
     yield "404", {"title": "No such page", "body": LOST.format(home=app.config.root_doc)}, "page.html"
 
 
-def mend_markup(app, pagename, templatename, context, doctree):
-    """Make entries of a bibliography items of their list, and figures, which phones scroll, reachable by keyboard."""
-    if "body" in context:
-        body = context["body"].replace(' role="doc-biblioentry"', ' role="listitem"')
-        # A signature of several lines is a list of definitions without terms.
-        lines = r"<dl>\n((?:<dd><em class=\"sig-param.*?</dd>\n)+)</dl>"
-        body = re.sub(lines, lambda m: re.sub(r"<(/?)dd>", lambda d: "</div>" if d[1] else "<div>", m[1]), body)
-        context["body"] = body.replace("<figure class", '<figure tabindex="0" class')
-
-
 def join_playground(app):
     """Make one classic script of the playground's parts: it also runs in pages opened from a disk."""
     static = Path(app.outdir, "_static")
@@ -168,7 +158,6 @@ def setup(app):
     app.connect("html-page-context", describe)
     app.connect("builder-inited", join_playground)
     app.connect("html-page-context", load_playground)
-    app.connect("html-page-context", mend_markup)
     app.connect("build-finished", keep_policy, priority=900)
     app.connect("build-finished", lighten_figures)
     app.connect("build-finished", size_figures)
