@@ -5,7 +5,7 @@
 "use strict";
 const BookSearch = (() => {
   const WEIGHTS = { heading: 4, keywords: 4, phrases: 3, page: 1.5, text: 1 };
-  const SYNONYM = 0.8, ADJACENT = 0.5, ALIKE = 2, COVER = 1, APART = 0.4, PASSAGE = 300, SHOWN = 30;
+  const SYNONYM = 0.8, ADJACENT = 0.5, ALIKE = 2, COVER = 0.5, APART = 0.4, PASSAGE = 300, SHOWN = 30;
   const stemmer = new Stemmer();
   const stop = new Set(BookStopWords);
 
@@ -133,7 +133,7 @@ const BookSearch = (() => {
     });
     const none = "Nothing was found. Other words may do, or the glossary.";
     const told = found.length ? `${found.length === SHOWN ? "The best " : ""}${found.length} sections, the best first.` : none;
-    place.replaceChildren(element("p", told, { id: "search-told" }), element("ol", items));
+    place.replaceChildren(element("p", told, { id: "search-told" }), element("ol", items, { className: "found" }));
   }
 
   if (typeof document !== "undefined") {

@@ -27,7 +27,7 @@ function tellScrolling() {
 // One switch unfolds all code of a page, and of the pages that are read after it.
 function addSwitch() {
   const folds = document.querySelectorAll(".bd-article details.above-input");
-  const header = document.querySelector(".header-article-items__end");
+  const header = document.querySelector(".article-header-buttons");
   if (!folds.length || !header) return;
   const button = document.createElement("button");
   const set = (shown) => {

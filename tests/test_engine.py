@@ -419,9 +419,9 @@ def test_a_check_recomputes_and_is_on_record(moons, client, capsys):
     forget()
     assert engine.check(["moons/one"], moons, client) == []
     assert ran(moons) == [1, 1, 2, 3]
-    assert "moons/one: 3 numbers compared, largest difference 0 errors" in capsys.readouterr().out
+    assert "moons/one: 7 numbers compared, largest difference 0 errors" in capsys.readouterr().out
     checked = result(moons, "checked")
-    assert checked == {"moons/one": {"fingerprint": result(moons)["fingerprint"], "compared": 3, "largest": 0.0}}
+    assert checked == {"moons/one": {"fingerprint": result(moons)["fingerprint"], "compared": 7, "largest": 0.0}}
 
     edit(moons, "toys/moons/one.py", "# HERE", "time.sleep(0)")  # other code, same numbers
     assert engine.status(moons) == {"moons/one": "old"}

@@ -17,10 +17,10 @@ from sphinx.errors import ExtensionError
 from sphinx.search.en import SearchEnglish
 from sphinx_exercise.nodes import exercise_enumerable_node, solution_node
 
-# What is seldom meant by a question, though it has its words.
-WEIGHTS = {"book/api": 0.6, "book/status": 0.8, "book/originals": 0.8}
+# Pages of answers are meant more often than others that have the same words, and some seldom.
+WEIGHTS = {"book/short-answers": 1.2, "book/if-something-goes-wrong": 1.2, "book/api": 0.6, "book/status": 0.8, "book/originals": 0.8}
 LOOKING_BACK, HEADING_ALONE = 0.7, 0.6
-ASKED = ROOT / "tools/asked.txt"
+ASKED, SYNONYMS = ROOT / "tools/asked.txt", ROOT / "tools/synonyms.txt"
 ASKING = "how do does did i my me we you your what why can could when which where should would has have had am get use"
 ASKING += " using need want any from an so about some make give vs bayesian neural net nets network networks bnn bnns"
 SCRIPTS = ("minisearch/index.js", "stemmer.js", "sections.js", "search.js")
@@ -58,11 +58,23 @@ def own(node: nodes.Element) -> Iterator[nodes.Element]:
             yield from own(child)
 
 
+def lines(path: Path) -> list[str]:
+    """Return the lines of a file that say something."""
+    return [line for line in path.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+
+
 def asked() -> dict[str, list[str]]:
     """Return what people type when a section is what answers them, by PAGE#ANCHOR."""
-    lines = [line for line in ASKED.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
-    pairs = (line.split(": ", 1) for line in lines)
+    pairs = (line.split(": ", 1) for line in lines(ASKED))
     return {key: [phrase.strip() for phrase in phrases.split(";")] for key, phrases in pairs}
+
+
+def plain(node: nodes.Element) -> str:
+    """Return a node's text on one line; of formulas the words and signs."""
+    text = node.astext()
+    for formula in node.findall(nodes.math):
+        text = text.replace(formula.astext(), re.sub(r"\\[,;! ]|[\\{}$]", "", formula.astext()))
+    return " ".join(text.split())
 
 
 def said(node: nodes.Element) -> tuple[str, list[str]]:
@@ -73,7 +85,7 @@ def said(node: nodes.Element) -> tuple[str, list[str]]:
             keywords += [value.lstrip("! ") for _, value, *_ in part["entries"]]
         else:
             cells = part.children if isinstance(part, nodes.row) else [part]
-            found.append(" · ".join(" ".join(cell.astext().split()) for cell in cells))
+            found.append(" · ".join(plain(cell) for cell in cells))
     return "; ".join(keywords), list(filter(None, found))
 
 
@@ -125,14 +137,13 @@ def finish(app, exception):
     if exception or app.builder.format != "html":
         return
     static = Path(app.outdir, "_static")
-    synonyms = [line.split(",") for line in (ROOT / "tools/synonyms.txt").read_text().splitlines() if line.strip() and line[0] != "#"]
     data = {
         "BookSections": [section._asdict() for section in app.builder.book_sections],
-        "BookSynonyms": [[word.strip() for word in group] for group in synonyms],
+        "BookSynonyms": [[word.strip() for word in line.split(",")] for line in lines(SYNONYMS)],
         "BookStopWords": sorted({*SearchEnglish.stopwords, *ASKING.split()}),
     }
-    lines = [f"const {name} = {json.dumps(value, ensure_ascii=False)};" for name, value in data.items()]
-    (static / "sections.js").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    text = "".join(f"const {name} = {json.dumps(value, ensure_ascii=False)};\n" for name, value in data.items())
+    (static / "sections.js").write_text(text, encoding="utf-8")
     (static / "stemmer.js").write_text(SearchEnglish.js_stemmer_code, encoding="utf-8")
     page = Path(app.outdir, "search.html")
     theirs = r'(?:<script[^>]*src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>\s*)+'
