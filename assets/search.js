@@ -9,22 +9,40 @@ const BookSearch = (() => {
   const stemmer = new Stemmer();
   const stop = new Set(BookStopWords);
 
-  /** Words of a text as it is written, and where: a compound also as one word and as its parts. */
+  /** Words of a text as it is written; a compound is one. */
   const wordsOf = (text) => text.toLowerCase().replaceAll("’", "'").match(/[\p{L}\p{N}_]+(?:[-'.][\p{L}\p{N}_]+)*/gu) ?? [];
-  const stemOf = (word) => (/^[a-z]+$/.test(word) ? stemmer.stemWord(word.replace(/iz(?=e|ing|ation)/, "is")) : word);
+  /** British spellings as American ones; both sides of the search go through this. */
+  const spelt = (word) => word
+    .replace(/centr(e|es|ed|ing)$/, (_, end) => `center${{ e: "", es: "s" }[end] ?? end}`)
+    .replace(/(behavi|col|fav|neighb)our/, "$1or").replace(/is(?=(?:e|ed|es|ing|ation)$)/, "iz").replace(/ll(?=(?:ed|ing)$)/, "l");
+  const stemOf = (word) => (/^[a-z]+$/.test(word) ? stemmer.stemWord(spelt(word)) : word);
   const partsOf = (word) => word.split(/[-'._]/).filter(Boolean);
   const stems = (text) => wordsOf(text).flatMap((word) => {
     const parts = partsOf(word);
     return (parts.length > 1 ? [parts.join(""), ...parts] : parts).map(stemOf);
   });
-  /** The stems of a question that say something; all of them if none does. */
-  const asked = (text) => {
-    const all = wordsOf(text).flatMap((word) => partsOf(word));
+  /** The stems of a question that say something, each once; all of them if none does. */
+  const asked = (text, mend = (word) => word) => {
+    const all = wordsOf(text).flatMap(partsOf);
     const telling = all.filter((word) => !stop.has(word));
-    return (telling.length ? telling : all).map(stemOf);
+    return [...new Set((telling.length ? telling : all).map((word) => stemOf(mend(word))))];
   };
+  /** How many letters differ between two words: missing, too many, other ones, or two exchanged; 3 stands for more. */
+  function difference(a, b) {
+    if (Math.abs(a.length - b.length) > 2) return 3;
+    const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];
+    for (let i = 1; i <= a.length; i += 1) {
+      rows.push([i]);
+      for (let j = 1; j <= b.length; j += 1) {
+        const same = a[i - 1] === b[j - 1], turned = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+        const ways = [rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + !same];
+        rows[i].push(Math.min(...ways, turned ? rows[i - 2][j - 2] + 1 : 3));
+      }
+    }
+    return Math.min(3, rows[a.length][b.length]);
+  }
 
-  let index, documents, groups, counts, rarity;
+  let index, documents, groups, counts, written, rarity;
   function build() {
     const joined = ({ asked, passages }) => ({ phrases: asked.join("\n"), text: passages.join("\n") });
     documents = BookSections.map((section, id) => ({ id, ...section, ...joined(section) }));
@@ -34,15 +52,20 @@ const BookSearch = (() => {
     for (const one of documents) one.flat = flat([one.heading, one.keywords, ...one.asked, ...one.passages]);
     counts = new Map();
     for (const one of documents) for (const stem of new Set(one.flat.split(" "))) counts.set(stem, (counts.get(stem) ?? 0) + 1);
+    written = new Map();
+    for (const word of documents.flatMap(({ heading, phrases, text }) => wordsOf(`${heading}\n${phrases}\n${text}`)))
+      if (/^[a-z]{3,}$/.test(word)) written.set(word, (written.get(word) ?? 0) + 1);
     rarity = (stem) => Math.log(1 + documents.length / (1 + (counts.get(stem) ?? 0)));
     for (const one of documents) one.titles = [one.heading, ...one.asked].map((title) => new Set(asked(title)));
-    groups = BookSynonyms.map((group) => group.map(asked));
+    groups = BookSynonyms.map((group) => group.map((phrase) => asked(phrase)));
   }
 
-  /** A stem that the book has: this one, or the nearest to a word that is misspelt or not yet whole. */
-  function known(stem) {
-    if (counts.has(stem) || stem.length < 4) return stem;
-    return index.search(stem, { fuzzy: 0.25, prefix: true, fields: ["heading", "phrases", "text"] })[0]?.terms[0] ?? stem;
+  /** A word that the book has: this one, or the nearest by its letters, the commonest of these. */
+  function known(word) {
+    if (counts.has(stemOf(word)) || word.length < 4 || !/^[a-z]+$/.test(word)) return word;
+    const near = [...written].map(([other, count]) => ({ other, count, away: difference(word, other) }));
+    const [best] = near.sort((a, b) => a.away - b.away || b.count - a.count);
+    return best.away <= (word.length < 7 ? 1 : 2) ? best.other : word;
   }
 
   /** What a question asks for: each a list of ways to say it, each a list of stems. */
@@ -78,7 +101,7 @@ const BookSearch = (() => {
   /** Sections that answer, the best first. */
   function find(text) {
     if (!index) build();
-    const said = asked(text).map(known), wanted = concepts(said), total = new Map(), met = new Map();
+    const said = asked(text, known), wanted = concepts(said), total = new Map(), met = new Map();
     for (const ways of wanted) {
       const best = new Map();
       ways.forEach((phrase, k) => {
@@ -125,7 +148,7 @@ const BookSearch = (() => {
 
   /** Show what is found, best first. */
   function show(text, place) {
-    const found = find(text).slice(0, SHOWN), wanted = new Set(concepts(asked(text).map(known)).flat(2));
+    const found = find(text).slice(0, SHOWN), wanted = new Set(concepts(asked(text, known)).flat(2));
     const items = found.map((section) => {
       const link = element("a", section.heading, { href: section.address });
       const parts = section.heading === section.page ? [link] : [link, element("span", section.page)];

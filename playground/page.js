@@ -4,8 +4,8 @@
   const { drawing, sets, presets, complete, pointsOf, storedOf, farStart, targetOf, encode, decode } = PlaygroundState;
   const { SIDE, limits, shapeOf, cornerOf, place, gridOf } = drawing;
   const SETTLED = 150; // draws of each chain from which on a picture is called settled, if they agree
-  const APART = 0.1, MIXED = 0.2; // ranges of the chains' mean probabilities: hatched; chains that disagree
-  const APART_OF_CURVES = 0.7; // both for curves, in standard deviations of a measurement
+  const APART = 0.2; // range of the chains' mean probabilities from which on they disagree: hatched, and not settled
+  const APART_OF_CURVES = 0.7; // the same for curves, in standard deviations of a measurement
   const FAR_STEP = 0.02; // taken for the learnt step size where chains start far out, and none has been learnt
   const ENOUGH = 1000; // draws of each chain after which the sampler rests
   const SIZES = { classes: 25, groups: 13, curve: 101 }, MAP = 160; // points of a grid's side; side of a map's picture
@@ -419,7 +419,7 @@
     function report(kind, draws) {
       const { tuned, draws: held, acceptance } = sampler.state(), number = Math.min(...draws.made);
       const spread = Math.max(...ranges), percent = Math.round(100 * tuned);
-      const isCurve = state.kind === "curve", settled = isLong() && spread <= (isCurve ? APART_OF_CURVES : MIXED);
+      const isCurve = state.kind === "curve", settled = isLong() && spread <= (isCurve ? APART_OF_CURVES : APART);
       const apart = `the chains' means differ by ${spread.toFixed(2)}${isCurve ? " standard deviations" : ""} at most`;
       const rate = `acceptance ${mean(acceptance).toFixed(2)}`, now = `${held} of ${SETTLED} a chain`;
       const tuning = tuned < 1 ? `once the step size is tuned, ${percent} %` : "";

@@ -70,7 +70,7 @@ def link(env, name, cited, address, text):
     target = path.removesuffix(".html")
     if target not in ORDER:
         return text
-    if target == "book/references" and fragment and name != target:
+    if target == "book/references" and re.fullmatch(r"id\d+", fragment) and name != target:
         cited.setdefault(fragment)
         return f"[{text}](#{stem(name)}-{fragment})"
     if target == name and fragment:

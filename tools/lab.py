@@ -62,7 +62,8 @@ def give(derived: Path, target: Path) -> list[str]:
 def main() -> None:
     """Copy, then become JupyterLab."""
     derived = ROOT / "_build/html" / FOLDER
-    print(*give(derived, TARGET), sep="\n")
+    for line in give(derived, TARGET):
+        print(line)
     first = sorted(TARGET.glob("00-*.ipynb"))[0].name
     lab = [sys.executable, "-m", "jupyter", "lab", f"--LabApp.default_url=/lab/tree/notebooks/{first}", *sys.argv[1:]]
     os.chdir(ROOT)

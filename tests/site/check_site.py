@@ -2,16 +2,17 @@
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
 import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from chapters import ROOT, has_code, pages
+from sources import ARCHIVE, WHEEL
 
 SITE = ROOT / "_build/html"
 PAGES = [str(page.with_suffix(".html")) for page in pages()]
-CHAPTERS = [page.with_suffix("") for page in pages() if has_code(page)]
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 1, "has_touch": True, "is_mobile": True}
 DESKTOP = {"viewport": {"width": 1400, "height": 900}}
 DARK = DESKTOP | {"color_scheme": "dark"}
@@ -116,50 +117,102 @@ def test_links_lead_somewhere(tmp_path):
     assert list(broken_links(SITE)) == []
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=str)
-def test_executed_notebook_can_be_downloaded(open_page, chapter):
-    """The page's download menu offers its notebook, every cell executed, outputs and all."""
-    page = open_page(f"{chapter}.html", **DESKTOP)
-    page.locator(".dropdown-download-buttons > button").click()
-    with page.expect_download() as download:
-        page.locator(".dropdown-download-buttons a[href$='.ipynb']").evaluate("a => { a.download = ''; a.click() }")
-    notebook = nbformat.read(download.value.path(), as_version=4)
+@pytest.mark.parametrize("page", PAGES)
+def test_notebook_wheel_and_archive_can_be_downloaded(open_page, page):
+    """The page's download menu offers its notebook, numbers and outputs in their places, and what runs it."""
+    number, name = PAGES.index(page), page.removeprefix("book/").removesuffix(".html")
+    opened = open_page(page, **DESKTOP)
+    menu = opened.locator(".dropdown-download-buttons")
+    menu.locator("> button").click()
+    for suffix, tried in ((".ipynb", True), (WHEEL, page == PAGES[0]), (ARCHIVE, page == PAGES[0])):
+        link = menu.locator(f"a[href$='{suffix}']")
+        assert link.count() == 1
+        if tried:
+            with opened.expect_download() as download:
+                link.evaluate("a => { a.download = ''; a.click() }")
+            assert download.value.suggested_filename.endswith(suffix)
+        if suffix == ".ipynb":
+            assert download.value.suggested_filename == f"{number:02d}-{name}.ipynb"
+            notebook = nbformat.read(download.value.path(), as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert all(cell.execution_count for cell in code if cell.source.strip())
-    assert any(cell.outputs for cell in code)
+    assert bool(code) == has_code(Path(page).with_suffix(".md"))
+    assert all(cell.execution_count for cell in code[1:] if cell.source.strip())
     assert not [o for cell in code for o in cell.outputs if o.output_type == "error"]
+    assert opened.faults == []
 
 
-# What a reader would type, and the page that answers it.
-QUERIES = {
-    "GPU": "if-something-goes-wrong",
-    "install": "if-something-goes-wrong",
-    "own data": "if-something-goes-wrong",
-    "label noise": "if-something-goes-wrong",
-    "missing values": "if-something-goes-wrong",
-    "NaN": "if-something-goes-wrong",
-    "divergences": "if-something-goes-wrong",
-    "slow": "if-something-goes-wrong",
-    "own table": "first-hour",
-    "which method": "which-method",
-    "mixed model": "which-method",
-    "new group": "which-method",
-    "prior scale": "choosing-the-prior",
-    "overconfidence": "overconfidence",
-    "R-hat": "glossary",
-    "effective sample size": "glossary",
-    "posterior": "glossary",
-}
+TABLES = """() => [...document.querySelectorAll('.bd-article table')].map((table) => {
+  const place = table.closest('div.output, .pst-scrollable-table-container') ?? table.parentElement;
+  const hint = getComputedStyle(place, '::after').content, box = place.getBoundingClientRect();
+  const cells = [...table.querySelectorAll('td')].filter((cell) => cell.closest('table') === table);
+  const narrow = cells.filter((cell) => cell.scrollWidth > cell.clientWidth + 1).length;
+  return {wide: place.scrollWidth > place.clientWidth + 1, hint, narrow,
+          outside: box.right > document.documentElement.clientWidth + 1,
+          head: table.textContent.trim().slice(0, 40)};
+})"""
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_search_finds_the_right_page_first(open_page, query):
-    page = open_page(f"search.html?q={query.replace(' ', '+')}")
-    page.wait_for_selector("#search-results li a")
-    page.wait_for_function("!document.querySelector('#search-progress')?.textContent.includes('...')")
-    link = page.locator("#search-results li a").first
-    assert link.get_attribute("href").split("?")[0].split("#")[0] == f"book/{QUERIES[query]}.html"
-    assert page.faults == []
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_no_table_is_cut_unsaid(open_page, path, width):
+    """A table fits, or says below that it scrolls; and no cell hides a part of itself."""
+    page = open_page(path, viewport={"width": width, "height": 900})
+    page.wait_for_timeout(200)
+    for table in page.evaluate(TABLES):
+        assert not table["outside"] and not table["narrow"], table
+        assert ("scroll" in table["hint"]) == table["wide"], table
+
+
+def test_a_table_scrolls_back(open_page):
+    """The hint turns round at the end."""
+    page = open_page("book/comparing-inference.html", viewport={"width": 390, "height": 900})
+    place = page.locator("[data-scrolls=on]").first
+    place.evaluate("place => place.scrollTo(place.scrollWidth, 0)")
+    page.wait_for_selector("[data-scrolls=back]")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_what_is_folded_says_what_it_is(open_page, path):
+    """Every toggle of code has a label of its own, runs are one, and a switch unfolds all of a page and of the next."""
+    page = open_page(path, **DESKTOP)
+    labels = page.locator(".bd-article details.above-input > summary .collapsed").all_text_contents()
+    assert len(labels) == len(set(labels)), labels
+    assert all(re.match(r"code(?: of the \w+)?: \w.{5,}", label) for label in labels), labels
+    touching = (
+        "details.above-input + .nothing, .cell:not(:has(.cell_output)):has(> details.above-input) + .cell > details"
+    )
+    assert page.locator(f".bd-article :is({touching})").count() == 0
+    switch = page.locator(".code-switch")
+    assert switch.count() == bool(labels)
+    if labels:
+        switch.click()
+        assert switch.get_attribute("aria-pressed") == "true"
+        assert page.locator(".bd-article details.above-input:not([open])").count() == 0
+        page.reload()
+        page.wait_for_selector(".bd-article details.above-input[open]")
+        page.locator(".code-switch").click()
+        assert page.locator(".bd-article details.above-input[open]").count() == 0
+
+
+@pytest.mark.parametrize("path", [*PAGES, "search.html", "genindex.html", "404.html"])
+def test_ids_are_used_once(path):
+    found = re.findall(r'<[^>]* id="([^"]+)"', (SITE / path).read_text())
+    assert sorted({name for name in found if found.count(name) > 1}) == []
+
+
+def test_the_helpers_fit_a_narrow_phone(open_page):
+    page = open_page("book/api.html", viewport={"width": 320, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_captions_are_as_legible_as_text(open_page):
+    page = open_page("book/flat-bnn.html", **DESKTOP)
+    style = "e => { const s = getComputedStyle(e); return [s.fontWeight, s.fontSize, s.color] }"
+    text = page.locator(".bd-article section > p").first.evaluate(style)
+    assert {
+        tuple(e)
+        for e in page.locator("figcaption p, figcaption .caption-text").evaluate_all(f"all => all.map({style})")
+    } == {tuple(text)}
 
 
 def test_which_method_prints_on_one_sheet(open_page):

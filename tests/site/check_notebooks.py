@@ -1,0 +1,145 @@
+"""The notebooks that the site hands out: in JupyterLab without extensions, in a real browser, to their last cell."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import lab as lab_folder
+import nbformat
+import pytest
+from chapters import ROOT
+from sources import FOLDER
+
+DERIVED = ROOT / "_build/html" / FOLDER
+NAMES = sorted(path.name for path in DERIVED.glob("*.ipynb"))
+CELLS = """() => [...document.querySelectorAll('.jp-Notebook .jp-Cell')].length"""
+# What a person would see as broken: a picture that is not there, a formula or a directive that is not understood.
+FAULTS = """() => {
+  const text = (e) => e.textContent.trim().slice(0, 80), all = (s) => [...document.querySelectorAll(s)];
+  const pictures = all('.jp-Notebook img').filter((i) => !(i.complete && i.naturalWidth > 1));
+  const wrong = all('.jp-Notebook :is(mjx-merror, .jp-RenderedText[data-mime-type*="error"], .jp-mod-error)');
+  const rendered = all('.jp-MarkdownOutput').map((e) => {
+    const copy = e.cloneNode(true);
+    copy.querySelectorAll('code, pre, mjx-container').forEach((part) => part.remove());
+    return copy.textContent;
+  });
+  const left = rendered.filter((t) => /\\{[a-z:]+\\}`|:::|```|Unknown Directive|\\$\\$|\\*\\*|<\\/?(details|a|span)\\b/.test(t));
+  const dead = all('.jp-MarkdownOutput a[href^="#"]').map((a) => a.getAttribute('href').slice(1))
+    .filter((id) => !document.querySelector(`[data-jupyter-id="${CSS.escape(id)}"]`));
+  return [...pictures.map((i) => 'picture ' + i.alt), ...wrong.map((e) => 'error ' + text(e)),
+          ...left.map((t) => 'left ' + t.trim().slice(0, 120)), ...dead.map((id) => 'no anchor ' + id)];
+}"""
+END = """() => {
+  const e = document.querySelector('.jp-WindowedPanel-outer');
+  e.scrollBy(0, 0.8 * e.clientHeight);
+  return e.scrollTop + e.clientHeight >= e.scrollHeight - 4;
+}"""
+
+
+@pytest.fixture(scope="session")
+def jupyterlab(tmp_path_factory):
+    """Start JupyterLab's core, without extensions, on copies of the notebooks; return its address."""
+    folder = tmp_path_factory.mktemp("lab")
+    assert lab_folder.give(DERIVED, folder / "notebooks") == []
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "jupyter", "lab", "--core-mode", "--no-browser", "--allow-root"]
+    command += [f"--ServerApp.port={port}", "--IdentityProvider.token=", f"--ServerApp.root_dir={folder}"]
+    own = {name: str(folder / name) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR")}
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen(command, env=os.environ | own, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            for _ in range(120):
+                with contextlib.suppress(OSError):
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/api")
+                    break
+                time.sleep(0.5)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
+@pytest.fixture
+def open_notebook(jupyterlab, browser):
+    """Return ``open_notebook(name)`` -> the page, all cells rendered, and what its console complained about."""
+    contexts = []
+
+    def load(name):
+        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        contexts.append(context)
+        context.set_default_timeout(60_000)
+        context.route("**/*", lambda r: r.continue_() if r.request.url.startswith(jupyterlab) else r.abort())
+        page = context.new_page()
+        page.goto(f"{jupyterlab}/lab/tree/notebooks/{name}?reset")
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
+        count = len(nbformat.read(DERIVED / name, as_version=4).cells)
+        page.wait_for_function(f"() => document.querySelectorAll('.jp-Notebook .jp-Cell').length >= {count}")
+        while not page.evaluate(END):
+            page.wait_for_timeout(40)
+        return page
+
+    yield load
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_is_whole_in_jupyterlab(open_notebook, name):
+    page = open_notebook(name)
+    page.wait_for_function("() => [...document.querySelectorAll('.jp-Notebook img')].every((i) => i.complete)")
+    page.wait_for_function("() => !document.querySelector('.jp-MarkdownOutput mjx-container:empty')")
+    assert page.evaluate(FAULTS) == []
+
+
+def test_the_faults_are_found(open_notebook, tmp_path):
+    """A notebook as the site used to hand them out has many."""
+    page = open_notebook(NAMES[1])
+    page.evaluate(
+        """() => { const place = document.querySelector('.jp-MarkdownOutput');
+        place.append('the optimum has {glue:text}`accuracy` %', Object.assign(new Image(), {src: 'data:,', alt: 'gone'}));
+        place.innerHTML += '<a href="#nowhere">x</a>' }"""
+    )
+    page.wait_for_timeout(200)
+    kinds = {fault.split()[0] for fault in page.evaluate(FAULTS)}
+    assert kinds == {"picture", "left", "no"}
+
+
+def test_links_lead_to_sections_here_and_in_other_notebooks(open_notebook):
+    page = open_notebook("06-flat-bnn.ipynb")
+    link = page.locator(".jp-MarkdownOutput a[href='#flat-baselines']").first
+    link.evaluate("a => a.scrollIntoView({block: 'center'})")
+    link.click()
+    page.wait_for_function(
+        """() => { const box = document.querySelector('[data-jupyter-id="flat-baselines"]').getBoundingClientRect();
+        return box.top > 0 && box.top < innerHeight }"""
+    )
+    other = page.locator(".jp-MarkdownOutput a", has_text="7. Choosing the prior").first
+    other.evaluate("a => a.scrollIntoView({block: 'center'})")
+    other.click()
+    page.wait_for_selector(".lm-TabBar-tab.jp-mod-current:has-text('07-choosing-the-prior.ipynb')")
+    page.wait_for_selector(".jp-MarkdownOutput h1:has-text('7. Choosing the prior')")
+
+
+def test_folded_code_is_folded_and_says_what_it_is(open_notebook):
+    page = open_notebook("06-flat-bnn.ipynb")
+    folded = page.locator(".jp-Notebook .jp-InputPlaceholder").all_text_contents()
+    assert any(text.startswith("# code of the figure:") for text in folded)
+    cells = nbformat.read(DERIVED / "06-flat-bnn.ipynb", as_version=4).cells
+    assert len(folded) == sum(cell.metadata.get("jupyter", {}).get("source_hidden", False) for cell in cells)
+
+
+def test_saved_copies_are_nothing_to_git(open_notebook):
+    """What a person runs is in a folder that git ignores; and a notebook that is saved stays a notebook."""
+    ignored = subprocess.run(["git", "check-ignore", "notebooks/06-flat-bnn.ipynb"], cwd=ROOT, capture_output=True)
+    assert ignored.returncode == 0
+    page = open_notebook("30-notation.ipynb" if "30-notation.ipynb" in NAMES else NAMES[-1])
+    page.locator(".jp-Notebook .jp-Cell").first.click()
+    with page.expect_response(lambda r: "/api/contents/" in r.url and r.request.method == "PUT") as saved:
+        page.keyboard.press("Control+s")
+    assert saved.value.ok
