@@ -1,7 +1,9 @@
 """What every chapter and every experiment repeats.
 
-rows = common.read_result("flat_bnn/prior_scale")["rows"]
-every_fifth = common.take(posterior.draws, np.s_[:, ::5])
+Stored results are read by name, and all leaves of a tree are indexed at once.
+
+    rows = common.read_result("flat_bnn/prior_scale")["rows"]
+    every_fifth = common.take(posterior.draws, np.s_[:, ::5])
 """
 
 import json

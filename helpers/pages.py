@@ -1,7 +1,9 @@
 """What a page shows elsewhere than under the cell that makes it.
 
-pages.glue("fig-moons", fig)
-pages.glue("accuracy", "89.7", display=False)
+A figure stands where its caption is, and a number in the middle of a sentence.
+
+    pages.glue("fig-moons", fig)
+    pages.glue("accuracy", "89.7", display=False)
 """
 
 from helpers import progress

@@ -1,7 +1,8 @@
-"""Sphinx extension: what is to be mended in the HTML of a page before it is written: tables, folded code, roles, ids."""
+"""Sphinx extension: what is to be mended in the HTML of a page before it is written."""
 
 import re
 from html import unescape
+from itertools import count
 
 # What a cell of a column of numbers holds: 0.31 ± 0.02, -1 to 3, 12 of 60, 1.2 million, 0.1 / 0.2, 5 (3 to 9) %.
 NUMBER = re.compile(r"(?:[-+−±(]*\d(?:[\d.,]|e[-+]?\d)*|±|to|of|million|[\s/(),%–;])+")
@@ -21,30 +22,36 @@ def is_number(text: str) -> bool:
     return bool(re.search(r"\d", text) and NUMBER.fullmatch(text))
 
 
+def columns_of_words(rows: list[list[tuple[str, str, str]]]) -> set[int]:
+    """Return which columns of a table hold words: most of their cells that are filled hold no number."""
+    found = set()
+    body = [[text_of(text) for kind, _, text in row if kind == "d"] for row in rows]
+    for i, column in enumerate(zip(*filter(None, body), strict=False)):
+        filled = [text for text in column if text not in ("", "-", "–", "NaN", "none")]
+        if 2 * sum(map(is_number, filled)) < len(filled):
+            found.add(i)
+    return found
+
+
 def align(table: re.Match) -> str:
     """Mark the columns of words of a data frame, and in columns of numbers the cells that say why there is none."""
     rows = [CELL.findall(row) for row in ROW.findall(table[0])]
-    body = [[text_of(text) for kind, _, text in row if kind == "d"] for row in rows if any(cell[0] == "d" for cell in row)]
-    words = set()
-    for i, column in enumerate(zip(*body, strict=False)):
-        filled = [text for text in column if text not in ("", "-", "–", "NaN", "none")]
-        if 2 * sum(map(is_number, filled)) < len(filled):
-            words.add(i)
-    width = len(body[0]) if body else 0
+    words, width = columns_of_words(rows), max(sum(kind == "d" for kind, _, _ in row) for row in rows)
 
-    def row(found):
-        cells, place = CELL.findall(found[0]), iter(range(10**6))
-        heads = sum(kind == "h" for kind, _, _ in cells)
-        skipped = heads - width if heads == len(cells) else heads  # what names the rows
+    def marked_row(row):
+        cells = CELL.findall(row[0])
+        columns = count(width - len(cells))  # what names the rows comes before the first, column 0
 
-        def cell(match):
-            column = next(place) - skipped
-            kind = "words" if column in words else "said" if match[1] == "d" and not is_number(text_of(match[3])) else ""
-            return f'<t{match[1]}{match[2]}{f" class={chr(34)}{kind}{chr(34)}" * bool(kind)}>{match[3]}</t{match[1]}>'
+        def marked(cell):
+            kind, attributes, content = cell.groups()
+            column, said = next(columns), kind == "d" and not is_number(text_of(content))
+            name = "words" if column in words else "said" if said else ""
+            attributes += f' class="{name}"' if name else ""
+            return f"<t{kind}{attributes}>{content}</t{kind}>"
 
-        return CELL.sub(cell, found[0])
+        return CELL.sub(marked, row[0])
 
-    return ROW.sub(row, table[0])
+    return ROW.sub(marked_row, table[0])
 
 
 def join_folded(body: str) -> str:

@@ -17,10 +17,10 @@ import yaml
 from chapters import ROOT, pages
 from docutils import nodes
 from jupyter_cache import get_cache
-from plain_markdown import Code, Page, Picture, Still, Text, block, pieces
 from myst_nb.sphinx_ import NbMetadataCollector
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from PIL import Image
+from plain_markdown import Code, Page, Still, Text, block, pieces
 from sources import ARCHIVE, FOLDER, WHEEL, build_wheel, write_archive
 
 ORDER = [page.with_suffix("").as_posix() for page in pages()]
@@ -85,7 +85,8 @@ def labels(env, name: str) -> set[str]:
     """Return the anchors of a page that links of any page may lead to."""
     objects = (entry for domain in env.domains.values() for entry in domain.get_objects())
     found = {anchor for *_, page, anchor, _ in objects if page == name}
-    return found | {f"equation-{label}" for label, (page, _) in env.get_domain("math").equations.items() if page == name}
+    equations = env.get_domain("math").equations.items()
+    return found | {f"equation-{label}" for label, (page, _) in equations if page == name}
 
 
 def executed(app, name: str) -> nbformat.NotebookNode | None:
@@ -218,12 +219,14 @@ def derive(app, pagename, templatename, context, doctree):
 
 
 def offer(app, pagename, templatename, context, doctree):
-    """Offer the wheel and the archive where the theme offers downloads."""
-    for button in context.get("header_buttons", []):
-        if button.get("label") == "download-buttons":
-            for name, text in ((WHEEL, "Package for the notebooks"), (ARCHIVE, "All notebooks and the source")):
-                address = context["pathto"](f"{FOLDER}/{name}", resource=True)
-                button["buttons"].append({"type": "link", "url": address, "text": text, "tooltip": name, "icon": "fas fa-box"})
+    """Offer the wheel and the archive where the theme offers downloads, and let Binder open this notebook."""
+    groups = {button.get("label"): button.get("buttons") for button in context.get("header_buttons", [])}
+    for name, text in ((WHEEL, "Package for the notebooks"), (ARCHIVE, "All notebooks and the source")):
+        address = context["pathto"](f"{FOLDER}/{name}", resource=True)
+        link = {"type": "link", "url": address, "text": text, "tooltip": name, "icon": "fas fa-box"}
+        groups.get("download-buttons", []).append(link)
+    for button in groups.get("launch-buttons", []):  # the theme knows of the pair in book/ alone
+        button["url"] = button["url"].replace(f"{pagename}.ipynb", f"notebooks/{file_of(pagename)}")
 
 
 def pack(app, exception):

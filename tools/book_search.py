@@ -18,7 +18,13 @@ from sphinx.search.en import SearchEnglish
 from sphinx_exercise.nodes import exercise_enumerable_node, solution_node
 
 # Pages of answers are meant more often than others that have the same words, and some seldom.
-WEIGHTS = {"book/short-answers": 1.2, "book/if-something-goes-wrong": 1.2, "book/api": 0.6, "book/status": 0.8, "book/originals": 0.8}
+WEIGHTS = {
+    "book/short-answers": 1.2,
+    "book/if-something-goes-wrong": 1.2,
+    "book/api": 0.6,
+    "book/status": 0.8,
+    "book/originals": 0.8,
+}
 LOOKING_BACK, HEADING_ALONE = 0.7, 0.6
 ASKED, SYNONYMS = ROOT / "tools/asked.txt", ROOT / "tools/synonyms.txt"
 ASKING = "how do does did i my me we you your what why can could when which where should would has have had am get use"
@@ -145,13 +151,16 @@ def finish(app, exception):
     text = "".join(f"const {name} = {json.dumps(value, ensure_ascii=False)};\n" for name, value in data.items())
     (static / "sections.js").write_text(text, encoding="utf-8")
     (static / "stemmer.js").write_text(SearchEnglish.js_stemmer_code, encoding="utf-8")
-    page = Path(app.outdir, "search.html")
+    # The theme loads Sphinx's search on every page; ours is read where something is searched.
     theirs = r'(?:<script[^>]*src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>\s*)+'
     ours = "".join(f'<script defer src="_static/{name}"></script>\n' for name in SCRIPTS)
-    text, count = re.subn(theirs, ours, page.read_text(encoding="utf-8"))
-    if count != 1:
-        raise ExtensionError(f"search.html: given {count} places of the theme's scripts, expected one")
-    page.write_text(text, encoding="utf-8")
+    for page in Path(app.outdir).rglob("*.html"):
+        before = page.read_text(encoding="utf-8")
+        text, count = re.subn(theirs, ours if page.name == "search.html" else "", before)
+        if page.name == "search.html" and count != 1:
+            raise ExtensionError(f"search.html: given {count} places of the theme's scripts, expected one")
+        if count:
+            page.write_text(text, encoding="utf-8")
 
 
 def setup(app):

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urljoin, urlparse
 
 from PIL import Image
+from sources import pages_address
 
 # What a page may load and run: files of this site and nothing else, above all no script in the page itself. The theme
 # and formulas set styles in the page, and Bootstrap's style sheet has small pictures in it.
@@ -42,12 +43,8 @@ def switch_on_links(app, config):
     options["launch_buttons"] = {
         "notebook_interface": "jupyterlab",
         "binderhub_url": "https://mybinder.org",
-        "colab_url": "https://colab.research.google.com",
     }
-    if not config.html_baseurl and urlparse(url).hostname == "github.com":
-        owner, name = urlparse(url).path.split("/")[1:3]
-        host = f"{owner.lower()}.github.io"
-        config.html_baseurl = f"https://{host}/" + (f"{name}/" if name.lower() != host else "")
+    config.html_baseurl = config.html_baseurl or pages_address(url)
 
 
 def describe(app, pagename, templatename, context, doctree):
@@ -110,8 +107,6 @@ def keep_policy(app, exception):
         text = INLINE.sub(move, path.read_text())
         # Half a megabyte of icons as paths; the theme's style sheet has all of them as a font, which pages load anyway.
         text = re.sub(r'<script defer src="[^"]*/fontawesome.js[^"]*"></script>\n?', "", text)
-        # The search's index is not needed before the page is; other scripts count on running while it is read.
-        text = re.sub(r'<script (?=src="[^"]*(?:searchtools|language_data|searchindex)\.js)', "<script defer ", text)
         text = re.sub(r' onclick="(?:window\.)?(\w+)\(\)"', r' data-click="\1"', text)
         policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}" />'
         text = re.sub(r"<head>|\A(?=<meta)", rf"\g<0>\n    {policy}", text, count=1)

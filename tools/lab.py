@@ -1,6 +1,7 @@
 """Copy the derived notebooks to the folder in which a person runs them; never write over what the person changed.
 
-    python tools/lab.py             then opens JupyterLab there
+    python tools/lab.py             from the site that was built here; then opens JupyterLab there
+    python tools/lab.py --fetch     from the published site, if its address is known
 
 ``notebooks/.given.json`` has the hash of every copy as it was given. A copy that still has it is replaced by a newer
 one; beside a copy that was changed, the newer one is put as NN-NAME-new.ipynb, and both are named.
@@ -11,12 +12,16 @@ import json
 import os
 import shutil
 import sys
+import tempfile
+import zipfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from urllib.parse import urljoin
+from urllib.request import urlopen
 
 from chapters import ROOT
-from sources import FOLDER
+from sources import ARCHIVE, FOLDER, STEM, site_address
 
 TARGET = ROOT / "notebooks"
 
@@ -59,10 +64,25 @@ def give(derived: Path, target: Path) -> list[str]:
     return said
 
 
+def fetch(address: str, target: Path) -> list[str]:
+    """Copy the notebooks of a site, which come with its archive; where nothing has been built, as on Binder."""
+    with tempfile.TemporaryDirectory() as folder:
+        with urlopen(urljoin(address, f"{FOLDER}/{ARCHIVE}")) as answer:
+            archive = Path(folder, ARCHIVE)
+            archive.write_bytes(answer.read())
+        with zipfile.ZipFile(archive) as files:
+            names = [name for name in files.namelist() if name.startswith(f"{STEM}/notebooks/")]
+            files.extractall(folder, names)
+        return give(Path(folder, STEM, "notebooks"), target)
+
+
 def main() -> None:
-    """Copy, then become JupyterLab."""
-    derived = ROOT / "_build/html" / FOLDER
-    for line in give(derived, TARGET):
+    """Copy, from the site itself if asked to and its address is known; else become JupyterLab."""
+    if sys.argv[1:] == ["--fetch"]:
+        if address := site_address():
+            fetch(address, TARGET)
+        return
+    for line in give(ROOT / "_build/html" / FOLDER, TARGET):
         print(line)
     first = sorted(TARGET.glob("00-*.ipynb"))[0].name
     lab = [sys.executable, "-m", "jupyter", "lab", f"--LabApp.default_url=/lab/tree/notebooks/{first}", *sys.argv[1:]]

@@ -9,7 +9,9 @@ import tomllib
 import zipfile
 from fnmatch import fnmatch
 from pathlib import Path
+from urllib.parse import urlparse
 
+import yaml
 from chapters import ROOT
 
 FOLDER = "_sources/notebooks"  # of the site
@@ -18,6 +20,21 @@ STEM = f"{PROJECT['name']}-{PROJECT['version']}"
 WHEEL = f"{PROJECT['name'].replace('-', '_')}-{PROJECT['version']}-py3-none-any.whl"
 ARCHIVE = f"{STEM}.zip"
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # what a zip can say: files of equal content make equal archives
+
+
+def pages_address(repository: str) -> str:
+    """Return where GitHub Pages has the site of a repository, "" for one that is elsewhere."""
+    if urlparse(repository).hostname != "github.com":
+        return ""
+    owner, name = urlparse(repository).path.strip("/").split("/")[:2]
+    host = f"{owner.lower()}.github.io"
+    return f"https://{host}/" + (f"{name}/" if name.lower() != host else "")
+
+
+def site_address(root: Path = ROOT) -> str:
+    """Return the site's own address, "" as long as ``repository.url`` in _config.yml is not set."""
+    config = yaml.safe_load((root / "_config.yml").read_text())
+    return config["html"].get("baseurl") or pages_address(config["repository"]["url"])
 
 
 def files(root: Path = ROOT) -> list[Path]:

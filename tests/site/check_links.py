@@ -95,8 +95,7 @@ def test_one_address_switches_all_links_on(tmp_path):
     assert {
         "https://github.com/someone/something",
         "https://github.com/someone/something/edit/main/book/a.md",
-        "https://mybinder.org/v2/gh/someone/something/main?urlpath=lab/tree/book/a.ipynb",
-        "https://colab.research.google.com/github/someone/something/blob/main/book/a.ipynb",
+        "https://mybinder.org/v2/gh/someone/something/main?urlpath=lab/tree/notebooks/01-a.ipynb",
         "https://someone.github.io/something/book/a.html",
     } <= set(links)
     assert 'property="og:url" content="https://someone.github.io/something/book/a.html"' in (
