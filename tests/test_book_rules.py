@@ -18,13 +18,14 @@ FENCE = r"^(?P<fence>`{3,}|:{3,})\{%s\}(?P<argument>[^\n]*)\n(?P<body>.*?)^(?P=f
 
 
 class Page(NamedTuple):
-    """A page's text, the text outside its cells, their sources, tags by cell, and the cells that are seen unfolded."""
+    """A page's text, the text outside its cells; of these the sources, tags, those seen unfolded, and labels."""
 
     text: str
     prose: str
     cells: list[str]
     tags: list[set[str]]
     shown: list[str]
+    labels: list[str]
 
     @property
     def code(self):
@@ -43,6 +44,7 @@ def read(text):
         [cell.source for cell in cells],
         tags,
         [cell.source for cell, of in zip(cells, tags, strict=True) if not {"hide-input", "remove-cell"} & of],
+        [cell.metadata.get("mystnb", {}).get("code_prompt_show", "") for cell in cells],
     )
 
 
@@ -64,6 +66,14 @@ def cells_are_short(page):
     yield from (f"a cell of {length(s)} lines: {s[:40]!r}" for s in page.cells if length(s) > 30)
     if page.shown and (median := statistics.median(map(length, page.shown))) > 6:
         yield f"the median cell has {median} lines, more than 6"
+
+
+def folded_cells_say_what_they_are(page):
+    """What is folded has a label of its own, on the page and as the first line in the notebook."""
+    folded = [label for label, tags in zip(page.labels, page.tags, strict=True) if "hide-input" in tags]
+    for label in folded:
+        if not re.fullmatch(r"code(?: of the (?:figure|check))?: \S.{4,50}", label) or folded.count(label) > 1:
+            yield f"a folded cell with the label {label!r}"
 
 
 def can_be_finished(page):
@@ -261,6 +271,10 @@ GOOD = [
 ]
 BAD = {
     cells_are_short: [cell("\n".join(["x = 1"] * 31)), cell("\n".join(["x = 1"] * 7))],
+    folded_cells_say_what_they_are: [
+        cell("x = 1", ":tags: [hide-input]\n\n"),
+        cell("x = 1", ':tags: [hide-input]\n:mystnb: {"code_prompt_show": "Show code"}\n\n'),
+    ],
     can_be_finished: ["word " * 3001, cell("x = 1\n" * 1200) + "word " * 2900, cell("x = 1\n") * 46],
     figures_are_glued: [cell("fig, ax = plt.subplots()"), cell('fig, ax = plt.subplots()\nglue("a", fig)')],
     figures_speak: [

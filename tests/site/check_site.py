@@ -143,7 +143,7 @@ def test_notebook_wheel_and_archive_can_be_downloaded(open_page, page):
 
 TABLES = """() => [...document.querySelectorAll('.bd-article table')].map((table) => {
   const place = table.closest('div.output, .pst-scrollable-table-container') ?? table.parentElement;
-  const hint = getComputedStyle(place, '::after').content, box = place.getBoundingClientRect();
+  const hint = getComputedStyle(place, '::before').content, box = place.getBoundingClientRect();
   const cells = [...table.querySelectorAll('td')].filter((cell) => cell.closest('table') === table);
   const narrow = cells.filter((cell) => cell.scrollWidth > cell.clientWidth + 1).length;
   return {wide: place.scrollWidth > place.clientWidth + 1, hint, narrow,

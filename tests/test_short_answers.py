@@ -1,0 +1,57 @@
+"""The code that the page of short answers offers runs as it stands, and what it says of this project is so."""
+
+import re
+
+import jax
+import numpy as np
+import numpyro
+import pytest
+from chapters import ROOT
+from sources import PROJECT, WHEEL
+
+TEXT = (ROOT / "book/short-answers.md").read_text()
+ROBUST, NOISE, SAVED = re.findall(r"^```python\n(.*?)^```$", TEXT, flags=re.S | re.M)
+RANDOM = np.random.default_rng(1)
+
+
+@pytest.fixture(autouse=True)
+def as_readers_have_it():
+    """Types and ranks are promoted outside of these tests."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+def test_fat_tails_ignore_an_outlier():
+    space = {}
+    exec(ROBUST, space)
+    x = RANDOM.normal(size=40)
+    y = 0.8 * x + 0.1 * RANDOM.normal(size=40)
+    y[np.argmax(x)] = -30.0
+    kernel = numpyro.infer.NUTS(space["robust"])
+    sampler = numpyro.infer.MCMC(kernel, num_warmup=300, num_samples=300, progress_bar=False)
+    sampler.run(jax.random.key(1), x, y)
+    assert abs(sampler.get_samples()["slope"].mean() - 0.8) < 0.2
+    assert abs(np.polyfit(x, y, 1)[0] - 0.8) > 0.5  # normal noise would follow it
+
+
+def test_a_second_output_is_the_noise():
+    space = {}
+    exec(NOISE, space)
+    x = np.linspace(-1, 1, 7)[:, None].astype(np.float32)
+    w = space["network"].init(jax.random.key(1), x)
+    mean, spread = np.moveaxis(np.asarray(space["network"].apply(w, x)), -1, 0)
+    sd = 0.05 + np.log1p(np.exp(spread))
+    y = np.zeros(7, np.float32)
+    expected = -(((y - mean) / sd) ** 2 / 2 + np.log(sd) + np.log(2 * np.pi) / 2).sum()
+    assert float(space["log_likelihood"](w, x, y)) == pytest.approx(expected, rel=1e-4)
+
+
+def test_draws_come_back(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    space = {}
+    exec(SAVED, space)
+    assert space["again"].shape == (4, 1000, 3) and (tmp_path / "posterior.nc").exists()
+
+
+def test_the_version_and_the_wheel_are_those_of_the_project():
+    assert f"Version {PROJECT['version']}" in TEXT and f"pip install {WHEEL}" in TEXT
