@@ -23,9 +23,9 @@ const BookSearch = (() => {
   });
   /** The stems of a question that say something, each once; all of them if none does. */
   const asked = (text, mend = (word) => word) => {
-    const all = wordsOf(text).flatMap(partsOf);
+    const all = wordsOf(text.replace(/n't\b|n’t\b/g, "")).flatMap(partsOf).map(mend);
     const telling = all.filter((word) => !stop.has(word));
-    return [...new Set((telling.length ? telling : all).map((word) => stemOf(mend(word))))];
+    return [...new Set((telling.length ? telling : all).map(stemOf))];
   };
   /** How many letters differ between two words: missing, too many, other ones, or two exchanged; 3 stands for more. */
   function difference(a, b) {
@@ -74,10 +74,12 @@ const BookSearch = (() => {
     const at = (phrase) => rest.findIndex((_, i) => phrase.every((stem, k) => rest[i + k] === stem));
     const ways = groups.flatMap((group) => group.map((phrase) => ({ phrase, group })));
     ways.sort((a, b) => b.phrase.length - a.phrase.length);
+    const met = new Set(); // a thing that is named twice is asked for once
     for (const { phrase, group } of ways) {
       const i = at(phrase);
       if (i < 0) continue;
-      found.push([phrase, ...group.filter((other) => other !== phrase)]);
+      if (!met.has(group)) found.push([phrase, ...group.filter((other) => other !== phrase)]);
+      met.add(group);
       rest.splice(i, phrase.length, null);
     }
     return [...found, ...rest.filter(Boolean).map((stem) => [[stem]])];
@@ -85,7 +87,7 @@ const BookSearch = (() => {
 
   /** The scores of sections that have all of some stems, by their number. */
   function scores(phrase) {
-    const options = { boost: WEIGHTS, combineWith: "AND" };
+    const options = { boost: WEIGHTS, combineWith: "AND", tokenize: (stem) => [stem] };
     const together = ` ${phrase.join(" ")} `;
     const factor = (hit) => (phrase.length > 1 && !documents[hit.id].flat.includes(together) ? APART : 1);
     return new Map(index.search({ queries: phrase, ...options }).map((hit) => [hit.id, factor(hit) * hit.score]));

@@ -21,7 +21,7 @@ from sphinx_exercise.nodes import exercise_enumerable_node, solution_node
 WEIGHTS = {
     "book/short-answers": 1.2,
     "book/if-something-goes-wrong": 1.2,
-    "book/api": 0.6,
+    "book/api": 0.4,
     "book/status": 0.8,
     "book/originals": 0.8,
 }
