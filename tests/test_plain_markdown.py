@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import pytest
 from docutils import nodes
 from docutils.core import publish_doctree
-from plain_markdown import Code, Page, Still, Text, block, inline, pieces
+from page_pieces import Code, Still, Text, pieces
+from plain_markdown import Page, block, inline
 from sphinx import addnodes
 from sphinx.errors import ExtensionError
 from sphinx_exercise.nodes import exercise_enumerable_node, solution_node
@@ -99,7 +100,7 @@ def test_an_exercise_and_its_solution_with_code_in_it():
     exercise = exercise_enumerable_node("", nodes.title("", "", title="Exercise %s"), question, ids=["ex-a"])
     assert list(pieces(exercise, PAGE)) == [Text('<a id="ex-a"></a>\n\n**Exercise 6.1**\n\nWhy?', begins=True)]
     before, code, after = pieces(solution, PAGE)
-    assert code == Code(7, folded=True) and before.begins and after.begins
+    assert code == Code(7, "Solution to Exercise 6.1 <a>") and before.begins and after.begins
     assert before.markdown.startswith("<details><summary>Solution to Exercise 6.1 &lt;a&gt;</summary>\n\nRun it.\n\n")
     assert "Two & three." in after.markdown and after.markdown.endswith("</details>")
 

@@ -19,8 +19,9 @@ from docutils import nodes
 from jupyter_cache import get_cache
 from myst_nb.sphinx_ import NbMetadataCollector
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from page_pieces import Code, Still, Text, pieces
 from PIL import Image
-from plain_markdown import Code, Page, Still, Text, block, pieces
+from plain_markdown import Page, block
 from sources import ARCHIVE, FOLDER, WHEEL, build_wheel, write_archive
 
 ORDER = [page.with_suffix("").as_posix() for page in pages()]
@@ -35,6 +36,7 @@ import importlib.util, os
 if importlib.util.find_spec("helpers") is None:
     %pip install --quiet {wheel}
 os.environ["BOOK_READER"] = "1"  # long calls then say how far they are"""
+LEFT_OUT, SHOWN_ALONE = "makes what the text and the figures around it show", "code of what is shown below"
 STILL = "*On the website this is a playground: you move the points and the prior, and the posterior is sampled anew.*"
 
 
@@ -109,14 +111,18 @@ def figures(notebook: nbformat.NotebookNode) -> dict[str, Figure]:
     return found
 
 
-def code_cell(cell: nbformat.NotebookNode, folded: bool) -> nbformat.NotebookNode:
-    """Return a code cell for a person: folded where the site folds or leaves it out, with what is to be seen of it."""
-    tags, label = {*cell.metadata.get("tags", [])}, cell.metadata.get("mystnb", {}).get("code_prompt_show")
-    source = f"# {label.removeprefix('code: ')}\n{cell.source}" if label else cell.source
-    made = new_code_cell(source, execution_count=cell.execution_count)
-    if folded or tags & {"hide-input", "remove-input", "remove-cell"}:
+def code_cell(cell: nbformat.NotebookNode, solution: str = "") -> nbformat.NotebookNode:
+    """Return a code cell for a person: folded where the site folds it or leaves it out, with what is to be seen of it.
+
+    The first line of what is folded, which JupyterLab and VS Code show, says what it is.
+    """
+    tags, prompt = {*cell.metadata.get("tags", [])}, cell.metadata.get("mystnb", {}).get("code_prompt_show", "")
+    left_out = LEFT_OUT if "remove-cell" in tags else SHOWN_ALONE if "remove-input" in tags else ""
+    label = solution or prompt.removeprefix("code: ") or left_out
+    made = new_code_cell(f"# {label}\n{cell.source}" if label else cell.source, execution_count=cell.execution_count)
+    if label:
         made.metadata["jupyter"] = {"source_hidden": True}
-        if folded or "remove-cell" in tags:
+        if solution or "remove-cell" in tags:
             made.metadata["jupyter"]["outputs_hidden"] = True
     pictures = [output for output in cell.outputs if "image/png" in output.get("data", {})]
     for output in cell.outputs if "remove-cell" not in tags else []:
@@ -155,7 +161,7 @@ def assemble(parts: list, notebook: nbformat.NotebookNode | None) -> list[nbform
         elif isinstance(part, Text):
             cells.append(new_markdown_cell(part.markdown))
         elif isinstance(part, Code):
-            cells.append(code_cell(notebook.cells[part.index], part.folded))
+            cells.append(code_cell(notebook.cells[part.index], part.solution))
         elif isinstance(part, Still):
             picture = (ROOT / f"assets/playground/{part.name}.png").read_bytes()
             cells.append(attached(part.name, part.alt, base64.b64encode(picture).decode(), STILL))
@@ -173,7 +179,7 @@ def assemble(parts: list, notebook: nbformat.NotebookNode | None) -> list[nbform
     places = {part.index for part in parts if isinstance(part, Code)}
     code = [i for i, cell in enumerate(notebook.cells if notebook else ()) if cell.cell_type == "code"]
     for i in reversed([i for i in code if i not in places]):
-        cells.insert(ends[max(j for j in ends if j < i)], code_cell(notebook.cells[i], True))
+        cells.insert(ends[max(j for j in ends if j < i)], code_cell(notebook.cells[i]))
     return cells
 
 
