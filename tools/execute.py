@@ -26,6 +26,7 @@ import jupytext
 import nbformat
 from chapters import ROOT, has_code, pages
 from jupyter_cache import get_cache
+from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 from nbmake.nb_run import NotebookRun
 
 EXECUTED = ROOT / "_build/executed"
@@ -176,6 +177,7 @@ def keep(name, notebook, record):
     """Store what a chapter gave: the notebook, its record, and the entry of Jupyter Book's cache."""
     for cell in notebook.cells:  # nbclient's time stamps are metadata, and so would be part of the cache's key
         cell.metadata.pop("execution", None)
+    notebook, _ = CoalesceStreamsPreprocessor().preprocess(notebook, {})  # how print was cut depends on the hour
     path = EXECUTED / f"{name}.ipynb"
     nbformat.write(notebook, path)
     with opened() as cache:
