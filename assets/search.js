@@ -96,7 +96,7 @@ const BookSearch = (() => {
   /** How much of two sets of stems is in both, rare ones counting more. */
   function likeness(a, b) {
     const sum = (set) => [...set].reduce((total, stem) => total + rarity(stem), 0);
-    const both = sum(a.intersection?.(b) ?? [...a].filter((stem) => b.has(stem)));
+    const both = sum([...a].filter((stem) => b.has(stem)));
     return both / (sum(a) + sum(b) - both || 1);
   }
 

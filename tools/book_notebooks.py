@@ -4,16 +4,17 @@ They are numbered in the order of the contents and lie in ``_sources/notebooks``
 wheel. The download button offers them, and ``make lab`` opens copies.
 """
 
+from helpers.pages import DOTS, GLUED
+
 import base64
 import io
 import re
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urljoin
 
 import nbformat
-import yaml
 from chapters import ROOT, pages
 from docutils import nodes
 from jupyter_cache import get_cache
@@ -24,10 +25,7 @@ from PIL import Image
 from plain_markdown import Page, block
 from sources import ARCHIVE, FOLDER, WHEEL, build_wheel, write_archive
 
-ORDER = [page.with_suffix("").as_posix() for page in pages()]
 KERNEL = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}}
-GLUED = "application/papermill.record/"
-PIXELS = 96 / 144  # of the browser's to those of a picture
 FIRST = """\
 # Numbers in the text are those of the website's run; a cell that you run shows its own.
 # The code needs Python 3.11 to 3.13 and the wheel beside this notebook on the website; this installs it:
@@ -53,9 +51,11 @@ def stem(name: str) -> str:
     return name.rsplit("/", 1)[-1]
 
 
-def file_of(name: str) -> str:
-    """Return the notebook of a page, such as 06-flat-bnn.ipynb."""
-    return f"{ORDER.index(name):02d}-{stem(name)}.ipynb"
+@lru_cache
+def files(root: str) -> dict[str, str]:
+    """Return the notebooks of all pages, such as 06-flat-bnn.ipynb of book/flat-bnn, in the order of the contents."""
+    names = [page.with_suffix("").as_posix() for page in pages(Path(root))]
+    return {name: f"{number:02d}-{stem(name)}.ipynb" for number, name in enumerate(names)}
 
 
 def title_of(env, name: str) -> str:
@@ -70,7 +70,8 @@ def link(env, name, cited, address, text):
         return f"[{text}]({address})"
     path, _, fragment = urljoin(f"{name}.html", address).partition("#")
     target = path.removesuffix(".html")
-    if target not in ORDER:
+    file = files(env.srcdir).get(target)
+    if not file:
         return text
     if target == "book/references" and re.fullmatch(r"id\d+", fragment) and name != target:
         cited.setdefault(fragment)
@@ -80,7 +81,7 @@ def link(env, name, cited, address, text):
     title = title_of(env, target)
     text = title if text == env.titles[target].astext() else text
     hint = title.replace('"', "'")
-    return f'[{text}]({quote(file_of(target))}{"#" * bool(fragment)}{fragment} "{hint}")'
+    return f'[{text}]({quote(file)}{"#" * bool(fragment)}{fragment} "{hint}")'
 
 
 def labels(env, name: str) -> set[str]:
@@ -93,11 +94,14 @@ def labels(env, name: str) -> set[str]:
 
 def executed(app, name: str) -> nbformat.NotebookNode | None:
     """Return a page's notebook with its outputs, None where a page runs nothing."""
-    if NbMetadataCollector.get_exec_data(app.env, name) is None:
-        return None
     config = app.env.mystnb_config
+    path = Path(config.output_folder, f"{name}.ipynb")
+    if not path.exists():
+        return None
+    notebook = nbformat.read(path, as_version=4)
+    if NbMetadataCollector.get_exec_data(app.env, name) is None:  # where nothing is to be executed
+        return notebook
     # MyST-NB writes it without outputs when they come from the cache of executions.
-    notebook = nbformat.read(Path(config.output_folder, f"{name}.ipynb"), as_version=4)
     return get_cache(config.execution_cache_path).merge_match_into_notebook(notebook)[1]
 
 
@@ -138,7 +142,7 @@ def shown(output: nbformat.NotebookNode, alt: str = "") -> nbformat.NotebookNode
     """Return a figure as a picture of the size that it has on the site; not all readers of notebooks show vectors."""
     picture = output.data["image/png"]
     with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
-        size = {"width": round(image.width * PIXELS), "height": round(image.height * PIXELS)}
+        size = {name: round(96 / DOTS * value) for name, value in (("width", image.width), ("height", image.height))}
     about = {"image/png": size | ({"alt": alt} if alt else {})}
     return nbformat.v4.new_output("display_data", data={"image/png": picture}, metadata=about)
 
@@ -193,16 +197,13 @@ def cited_works(app, cited: list[str], page: Page) -> list[nbformat.NotebookNode
 
 def contents(env) -> nbformat.NotebookNode:
     """Return a cell with links to all notebooks."""
-    lines = ["## All notebooks"]
-    for part in yaml.safe_load((ROOT / "_toc.yml").read_text())["parts"]:
-        names = [entry["file"].removesuffix(".md") for entry in part["chapters"]]
-        lines += [f"**{part['caption']}**", "\n".join(f"- [{title_of(env, name)}]({file_of(name)})" for name in names)]
-    return new_markdown_cell("\n\n".join(lines))
+    lines = [f"- [{title_of(env, name)}]({file})" for name, file in files(env.srcdir).items()]
+    return new_markdown_cell("## All notebooks\n\n" + "\n".join(lines))
 
 
 def derive(app, pagename, templatename, context, doctree):
     """Write a page's notebook, and let the theme's download button offer it."""
-    if doctree is None or pagename not in ORDER:
+    if doctree is None:
         return
     cited: dict[str, None] = {}
     page = Page(stem(pagename), labels(app.env, pagename), partial(link, app.env, pagename, cited), app.builder)
@@ -218,7 +219,7 @@ def derive(app, pagename, templatename, context, doctree):
         metadata = {**KERNEL, "language_info": notebook.metadata.get("language_info", {})}
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
-    target = Path(app.outdir, FOLDER, file_of(pagename))
+    target = Path(app.outdir, FOLDER, files(app.srcdir)[pagename])
     target.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(new_notebook(cells=cells, metadata=metadata), target)
     context["ipynb_source"] = f"{target.parent.name}/{target.name}"
@@ -232,7 +233,7 @@ def offer(app, pagename, templatename, context, doctree):
         link = {"type": "link", "url": address, "text": text, "tooltip": name, "icon": "fas fa-box"}
         groups.get("download-buttons", []).append(link)
     for button in groups.get("launch-buttons", []):  # the theme knows of the pair in book/ alone
-        button["url"] = button["url"].replace(f"{pagename}.ipynb", f"notebooks/{file_of(pagename)}")
+        button["url"] = button["url"].replace(f"{pagename}.ipynb", f"notebooks/{files(app.srcdir).get(pagename)}")
 
 
 def pack(app, exception):

@@ -7,9 +7,9 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def pages():
+def pages(root=ROOT):
     """Paths of the pages in the order of the table of contents, relative to the root."""
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    toc = yaml.safe_load((root / "_toc.yml").read_text())
     files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
     return [Path(file) for file in [toc["root"], *files]]
 

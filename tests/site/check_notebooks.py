@@ -2,17 +2,19 @@
 
 import contextlib
 import os
+import re
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from urllib.parse import unquote
 
 import lab as lab_folder
 import nbformat
 import pytest
-from chapters import ROOT
-from sources import FOLDER
+from chapters import ROOT, has_code, pages
+from sources import FOLDER, WHEEL
 
 DERIVED = ROOT / "_build/html" / FOLDER
 NAMES = sorted(path.name for path in DERIVED.glob("*.ipynb"))
@@ -39,6 +41,53 @@ END = """() => {
   e.scrollBy(0, 0.8 * e.clientHeight);
   return e.scrollTop + e.clientHeight >= e.scrollHeight - 4;
 }"""
+
+
+def said(name):
+    """The Markdown of a derived notebook."""
+    cells = nbformat.read(DERIVED / name, as_version=4).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+def test_every_page_has_a_notebook_in_its_place():
+    assert [name.split("-", 1) for name in NAMES] == [
+        [f"{number:02d}", f"{page.stem}.ipynb"] for number, page in enumerate(pages())
+    ]
+    assert sum(has_code(page) for page in pages()) >= 28
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_is_plain(name):
+    """No role, directive or vector is left; it is valid, no larger than 5 MB, and its first cell says what it is."""
+    notebook = nbformat.read(DERIVED / name, as_version=4)
+    nbformat.validate(notebook)
+    assert (DERIVED / name).stat().st_size < 5e6
+    prose = re.sub(r"```.*?```|`[^`\n]*`(?!`)|\$\$.*?\$\$|\$[^$\n]*\$", "", said(name), flags=re.S)
+    assert not re.search(r"\{[a-z:-]+\}`?|:::|^%|\bglue:|papermill", prose, flags=re.M)
+    assert not re.search(r"^(?:`{3,}|:{3,})\{", said(name), flags=re.M)
+    kinds = {kind for cell in notebook.cells for output in cell.get("outputs", []) for kind in output.get("data", {})}
+    kinds |= {kind for cell in notebook.cells for file in cell.get("attachments", {}).values() for kind in file}
+    assert kinds <= {"text/plain", "text/html", "image/png"}
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    if code:
+        assert notebook.cells[0] is code[0] and f"%pip install --quiet ./{WHEEL}" in code[0].source
+        assert "myst_nb" not in "".join(cell.source for cell in code)
+
+
+def test_links_lead_to_notebooks_and_anchors_that_are_there():
+    anchors = {name: re.findall(r'<a id="([^"]*)">', said(name)) for name in NAMES}
+    every = [anchor for found in anchors.values() for anchor in found]
+    assert len(every) == len(set(every)) > 500  # two notebooks may be open in one window
+    links = 0
+    for name in NAMES:
+        for address in re.findall(r"\]\(([^ )]+)", said(name)):
+            file, _, anchor = unquote(address).partition("#")
+            if re.match("[a-z]+:", address) or file.startswith("../"):
+                continue
+            assert file in ("", *NAMES), f"{name}: {address}"
+            assert not anchor or anchor in anchors[file or name], f"{name}: {address}"
+            links += 1
+    assert links > 1500
 
 
 @pytest.fixture(scope="session")
