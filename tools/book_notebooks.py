@@ -187,12 +187,19 @@ def assemble(parts: list, notebook: nbformat.NotebookNode | None) -> list[nbform
     return cells
 
 
-def cited_works(app, cited: list[str], page: Page) -> list[nbformat.NotebookNode]:
+@lru_cache(maxsize=1)
+def works(builder) -> dict[str, nodes.citation]:
+    """Return the entries of the page of references, by their anchors."""
+    tree = builder.env.get_and_resolve_doctree("book/references", builder)
+    return {entry["ids"][0]: entry for entry in tree.findall(nodes.citation)}
+
+
+def cited_works(cited: dict[str, None], page: Page) -> list[nbformat.NotebookNode]:
     """Return a cell with the works that a page cites, as the page of references has them."""
-    tree = app.env.get_and_resolve_doctree("book/references", app.builder)
-    works = {entry["ids"][0]: entry for entry in tree.findall(nodes.citation)}
-    listed = "\n".join(block(works[name], page) for name in works if name in cited)
-    return [new_markdown_cell(f"## Works cited\n\n{listed}")] if listed else []
+    if not cited:
+        return []
+    listed = [block(entry, page) for name, entry in works(page.builder).items() if name in cited]
+    return [new_markdown_cell("## Works cited\n\n" + "\n".join(listed))]
 
 
 def contents(env) -> nbformat.NotebookNode:
@@ -211,7 +218,7 @@ def derive(app, pagename, templatename, context, doctree):
     parts = list(pieces(doctree, page))
     cells = assemble(parts, notebook)
     cells[0].source = cells[0].source.replace(app.env.titles[pagename].astext(), title_of(app.env, pagename), 1)
-    cells += cited_works(app, [*cited], page) + [contents(app.env)] * (pagename == app.config.root_doc)
+    cells += cited_works(cited, page) + [contents(app.env)] * (pagename == app.config.root_doc)
     metadata = KERNEL
     if notebook:
         wheel = urljoin(app.config.html_baseurl, f"{FOLDER}/{WHEEL}") if app.config.html_baseurl else f"./{WHEEL}"

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 def pages(root=ROOT):
     """Paths of the pages in the order of the table of contents, relative to the root."""
     toc = yaml.safe_load((root / "_toc.yml").read_text())
-    files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
+    files = [entry["file"] for part in toc.get("parts", [toc]) for entry in part["chapters"]]
     return [Path(file) for file in [toc["root"], *files]]
 
 
