@@ -223,7 +223,7 @@ def derive(app, pagename, templatename, context, doctree):
     if notebook:
         wheel = urljoin(app.config.html_baseurl, f"{FOLDER}/{WHEEL}") if app.config.html_baseurl else f"./{WHEEL}"
         cells.insert(0, new_code_cell(FIRST.format(wheel=wheel)))
-        metadata = {**KERNEL, "language_info": notebook.metadata.get("language_info", {})}
+        metadata = KERNEL | {key: value for key, value in notebook.metadata.items() if key == "language_info"}
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
     target = Path(app.outdir, FOLDER, files(app.srcdir)[pagename])

@@ -18,7 +18,6 @@ from sources import FOLDER, WHEEL
 
 DERIVED = ROOT / "_build/html" / FOLDER
 NAMES = sorted(path.name for path in DERIVED.glob("*.ipynb"))
-CELLS = """() => [...document.querySelectorAll('.jp-Notebook .jp-Cell')].length"""
 # What a person would see as broken: a picture that is not there, a formula or a directive that is not understood.
 FAULTS = """() => {
   const text = (e) => e.textContent.trim().slice(0, 80), all = (s) => [...document.querySelectorAll(s)];
@@ -115,17 +114,24 @@ def jupyterlab(tmp_path_factory):
             server.wait(30)
 
 
+@pytest.fixture(scope="session")
+def window(jupyterlab, browser):
+    """One window for all, which loads JupyterLab once and reaches nothing else."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(60_000)
+    context.route("**/*", lambda r: r.continue_() if r.request.url.startswith(jupyterlab) else r.abort())
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def open_notebook(jupyterlab, browser):
-    """Return ``open_notebook(name)`` -> the page, all cells rendered, and what its console complained about."""
-    contexts = []
+def open_notebook(jupyterlab, window):
+    """Return ``open_notebook(name)`` -> the page, all cells rendered; its kernel ends with the test."""
+    opened = []
 
     def load(name):
-        context = browser.new_context(viewport={"width": 1440, "height": 900})
-        contexts.append(context)
-        context.set_default_timeout(60_000)
-        context.route("**/*", lambda r: r.continue_() if r.request.url.startswith(jupyterlab) else r.abort())
-        page = context.new_page()
+        page = window.new_page()
+        opened.append(page)
         page.goto(f"{jupyterlab}/lab/tree/notebooks/{name}?reset")
         page.wait_for_selector(".jp-Notebook .jp-Cell")
         count = len(nbformat.read(DERIVED / name, as_version=4).cells)
@@ -135,8 +141,10 @@ def open_notebook(jupyterlab, browser):
         return page
 
     yield load
-    for context in contexts:
-        context.close()
+    for page in opened:
+        page.close()
+    for kernel in window.request.get(f"{jupyterlab}/api/kernels").json():
+        window.request.delete(f"{jupyterlab}/api/kernels/{kernel['id']}")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from chapters import ROOT, has_code, pages
-from sources import ARCHIVE, WHEEL
+from sources import ARCHIVE, FOLDER, WHEEL
 
 SITE = ROOT / "_build/html"
 PAGES = [str(page.with_suffix(".html")) for page in pages()]
@@ -118,22 +118,23 @@ def test_links_lead_somewhere(tmp_path):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_notebook_wheel_and_archive_can_be_downloaded(open_page, page):
-    """The page's download menu offers its notebook, numbers and outputs in their places, and what runs it."""
-    number, name = PAGES.index(page), page.removeprefix("book/").removesuffix(".html")
+def test_notebook_wheel_and_archive_are_offered(page):
+    """Every page's download menu leads to its notebook, and to what runs it."""
+    name = f"{PAGES.index(page):02d}-{page.removeprefix('book/').removesuffix('.html')}.ipynb"
+    found = re.findall(rf'href="(\.\./{FOLDER}/[^"]*)"', (SITE / page).read_text())
+    assert sorted(link.rsplit("/", 1)[-1] for link in found) == sorted([name, WHEEL, ARCHIVE])
+    assert all((SITE / "book" / link).resolve().is_file() for link in found)
+
+
+@pytest.mark.parametrize("page", ["book/index.html", "book/flat-bnn.html", "book/glossary.html"])
+def test_notebook_can_be_downloaded(open_page, page):
+    """From the menu: numbers and outputs in their places."""
     opened = open_page(page, **DESKTOP)
     menu = opened.locator(".dropdown-download-buttons")
     menu.locator("> button").click()
-    for suffix, tried in ((".ipynb", True), (WHEEL, page == PAGES[0]), (ARCHIVE, page == PAGES[0])):
-        link = menu.locator(f"a[href$='{suffix}']")
-        assert link.count() == 1
-        if tried:
-            with opened.expect_download() as download:
-                link.evaluate("a => { a.download = ''; a.click() }")
-            assert download.value.suggested_filename.endswith(suffix)
-        if suffix == ".ipynb":
-            assert download.value.suggested_filename == f"{number:02d}-{name}.ipynb"
-            notebook = nbformat.read(download.value.path(), as_version=4)
+    with opened.expect_download() as download:
+        menu.locator("a[href$='.ipynb']").evaluate("a => { a.download = ''; a.click() }")
+    notebook = nbformat.read(download.value.path(), as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert bool(code) == has_code(Path(page).with_suffix(".md"))
     assert all(cell.execution_count for cell in code[1:] if cell.source.strip())
@@ -153,14 +154,15 @@ TABLES = """() => [...document.querySelectorAll('.bd-article table')].map((table
 
 
 @pytest.mark.parametrize("path", PAGES)
-@pytest.mark.parametrize("width", [1440, 1024, 390])
-def test_no_table_is_cut_unsaid(open_page, path, width):
-    """A table fits, or says below that it scrolls; and no cell hides a part of itself."""
-    page = open_page(path, viewport={"width": width, "height": 900})
-    page.wait_for_timeout(200)
-    for table in page.evaluate(TABLES):
-        assert not table["outside"] and not table["narrow"], table
-        assert ("scroll" in table["hint"]) == table["wide"], table
+def test_no_table_is_cut_unsaid(open_page, path):
+    """At any width a table fits, or says above that it scrolls; and no cell hides a part of itself."""
+    page = open_page(path, viewport={"width": 1440, "height": 900})
+    for width in (1440, 1024, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(200)
+        for table in page.evaluate(TABLES):
+            assert not table["outside"] and not table["narrow"], (width, table)
+            assert ("scroll" in table["hint"]) == table["wide"], (width, table)
 
 
 def test_a_table_scrolls_back(open_page):
@@ -172,26 +174,28 @@ def test_a_table_scrolls_back(open_page):
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_what_is_folded_says_what_it_is(open_page, path):
-    """Every toggle of code has a label of its own, runs are one, and a switch unfolds all of a page and of the next."""
-    page = open_page(path, **DESKTOP)
-    labels = page.locator(".bd-article details.above-input > summary .collapsed").all_text_contents()
-    assert len(labels) == len(set(labels)), labels
-    assert all(re.match(r"code(?: of the \w+)?: \w.{5,}", label) for label in labels), labels
-    touching = (
-        "details.above-input + .nothing, .cell:not(:has(.cell_output)):has(> details.above-input) + .cell > details"
-    )
-    assert page.locator(f".bd-article :is({touching})").count() == 0
-    switch = page.locator(".code-switch")
-    assert switch.count() == bool(labels)
-    if labels:
-        switch.click()
-        assert switch.get_attribute("aria-pressed") == "true"
-        assert page.locator(".bd-article details.above-input:not([open])").count() == 0
-        page.reload()
-        page.wait_for_selector(".bd-article details.above-input[open]")
-        page.locator(".code-switch").click()
-        assert page.locator(".bd-article details.above-input[open]").count() == 0
+def test_what_is_folded_says_what_it_is(path):
+    """Every toggle of code has a label of its own, and toggles that would touch are one."""
+    text = (SITE / path).read_text()
+    labels = re.findall(r'<p class="collapsed admonition-title">(.*?)</p>', text)
+    assert len(labels) == len(set(labels)) == text.count('<details class="admonition hide above-input">')
+    assert all(re.match(r"code(?: of the \w+)?: \S.{4,}", label) for label in labels), labels
+    assert not re.search(r'</details>\n</div>\n<div class="cell[^>]*>\n<details', text)
+    assert 'aria-label="Toggle' not in text
+
+
+def test_a_switch_unfolds_all_code_here_and_on_the_next_page(open_page):
+    page = open_page("book/flat-bnn.html", **DESKTOP)
+    assert page.locator(".bd-article details.above-input:not([open])").count() > 5
+    page.locator(".code-switch").click()
+    assert page.locator(".code-switch").get_attribute("aria-pressed") == "true"
+    assert page.locator(".bd-article details.above-input:not([open])").count() == 0
+    page.goto(page.url.replace("flat-bnn", "data"))
+    page.wait_for_selector(".bd-article details.above-input[open]")
+    page.locator(".code-switch").click()
+    assert page.locator(".bd-article details.above-input[open]").count() == 0
+    page.goto(page.url.replace("data", "glossary"))
+    assert page.locator(".code-switch").count() == 0
 
 
 @pytest.mark.parametrize("path", [*PAGES, "search.html", "genindex.html", "404.html"])
