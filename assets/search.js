@@ -42,7 +42,7 @@ const BookSearch = (() => {
     return Math.min(3, rows[a.length][b.length]);
   }
 
-  let index, documents, groups, counts, written, rarity;
+  let index, documents, phrasings, counts, written, rarity;
   function build() {
     const joined = ({ asked, passages }) => ({ phrases: asked.join("\n"), text: passages.join("\n") });
     documents = BookSections.map((section, id) => ({ id, ...section, ...joined(section) }));
@@ -56,8 +56,10 @@ const BookSearch = (() => {
     for (const word of documents.flatMap(({ heading, phrases, text }) => wordsOf(`${heading}\n${phrases}\n${text}`)))
       if (/^[a-z]{3,}$/.test(word)) written.set(word, (written.get(word) ?? 0) + 1);
     rarity = (stem) => Math.log(1 + documents.length / (1 + (counts.get(stem) ?? 0)));
-    for (const one of documents) one.titles = [one.heading, ...one.asked].map((title) => new Set(asked(title)));
-    groups = BookSynonyms.map((group) => group.map((phrase) => asked(phrase)));
+    for (const one of documents) one.titles = [one.heading, ...one.keywords.split("; "), ...one.asked].map((title) => new Set(asked(title)));
+    const groups = BookSynonyms.map((group) => group.map((phrase) => asked(phrase)));
+    phrasings = groups.flatMap((group) => group.map((phrase) => ({ phrase, group })));
+    phrasings.sort((a, b) => b.phrase.length - a.phrase.length);
   }
 
   /** A word that the book has: this one, or the nearest by its letters, the commonest of these. */
@@ -72,10 +74,8 @@ const BookSearch = (() => {
   function concepts(said) {
     const rest = [...said], found = [];
     const at = (phrase) => rest.findIndex((_, i) => phrase.every((stem, k) => rest[i + k] === stem));
-    const ways = groups.flatMap((group) => group.map((phrase) => ({ phrase, group })));
-    ways.sort((a, b) => b.phrase.length - a.phrase.length);
     const met = new Set(); // a thing that is named twice is asked for once
-    for (const { phrase, group } of ways) {
+    for (const { phrase, group } of phrasings) {
       const i = at(phrase);
       if (i < 0) continue;
       if (!met.has(group)) found.push([phrase, ...group.filter((other) => other !== phrase)]);
@@ -100,10 +100,16 @@ const BookSearch = (() => {
     return both / (sum(a) + sum(b) - both || 1);
   }
 
-  /** Sections that answer, the best first. */
-  function find(text) {
+  /** What a text asks: its stems, and what they are about. */
+  function question(text) {
     if (!index) build();
-    const said = asked(text, known), wanted = concepts(said), total = new Map(), met = new Map();
+    const said = asked(text, known);
+    return { said, wanted: concepts(said) };
+  }
+
+  /** Sections that answer a question, the best first. */
+  function answers({ said, wanted }) {
+    const asking = new Set(said), total = new Map(), met = new Map();
     for (const ways of wanted) {
       const best = new Map();
       ways.forEach((phrase, k) => {
@@ -121,7 +127,7 @@ const BookSearch = (() => {
     const rank = ([id, score]) => {
       const { flat, weight, titles } = documents[id];
       const near = pairs.filter((pair) => flat.includes(pair)).length / (pairs.length || 1);
-      const alike = Math.max(...titles.map((title) => likeness(new Set(said), title)));
+      const alike = Math.max(...titles.map((title) => likeness(asking, title)));
       return { id, score: weight * score * (met.get(id) / wanted.length) ** COVER * (1 + ADJACENT * near + ALIKE * alike) };
     };
     return [...total].map(rank).sort((a, b) => b.score - a.score).map(({ id, score }) => ({ ...documents[id], score }));
@@ -150,7 +156,7 @@ const BookSearch = (() => {
 
   /** Show what is found, best first. */
   function show(text, place) {
-    const found = find(text).slice(0, SHOWN), wanted = new Set(concepts(asked(text, known)).flat(2));
+    const asking = question(text), found = answers(asking).slice(0, SHOWN), wanted = new Set(asking.wanted.flat(2));
     const items = found.map((section) => {
       const link = element("a", section.heading, { href: section.address });
       const parts = section.heading === section.page ? [link] : [link, element("span", section.page)];
@@ -168,6 +174,6 @@ const BookSearch = (() => {
     if (text?.trim()) show(text, place);
   }
 
-  return { find };
+  return { find: (text) => answers(question(text)) };
 })();
 if (typeof module !== "undefined") module.exports = BookSearch;

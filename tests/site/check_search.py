@@ -12,6 +12,28 @@ from check_site import PHONE, SITE
 QUERIES = json.loads((ROOT / "tests/site/queries.json").read_text())
 
 
+# What a reader would type, and the page that answers it.
+FIRST = {
+    "GPU": "if-something-goes-wrong",
+    "install": "if-something-goes-wrong",
+    "own data": "if-something-goes-wrong",
+    "label noise": "if-something-goes-wrong",
+    "missing values": "if-something-goes-wrong",
+    "NaN": "if-something-goes-wrong",
+    "divergences": "if-something-goes-wrong",
+    "slow": "if-something-goes-wrong",
+    "own table": "first-hour",
+    "which method": "which-method",
+    "mixed model": "which-method",
+    "new group": "which-method",
+    "prior scale": "choosing-the-prior",
+    "overconfidence": "overconfidence",
+    "R-hat": "glossary",
+    "effective sample size": "glossary",
+    "posterior": "glossary",
+}
+
+
 @pytest.fixture(scope="module")
 def found(browser, address):
     """Return the three best addresses of every query, found in the page."""
@@ -43,6 +65,15 @@ def test_questions_are_answered_first_or_soon(found, kind, first, three):
     assert len(reached) >= 25
     assert sum(rank == 1 for rank in reached) >= first * len(reached)
     assert sum(rank <= 3 for rank in reached) >= three * len(reached)
+
+
+@pytest.mark.parametrize("query", FIRST)
+def test_search_finds_the_right_page_first(open_page, query):
+    page = open_page(f"search.html?q={query.replace(' ', '+')}")
+    page.wait_for_selector("#search-results li a")
+    link = page.locator("#search-results li a").first
+    assert link.get_attribute("href").split("?")[0].split("#")[0] == f"book/{FIRST[query]}.html"
+    assert page.faults == []
 
 
 def test_answers_are_sections(found):
