@@ -15,7 +15,7 @@ from typing import NamedTuple
 from urllib.parse import quote, urljoin
 
 import nbformat
-from chapters import ROOT, pages
+from chapters import ROOT
 from docutils import nodes
 from jupyter_cache import get_cache
 from myst_nb.sphinx_ import NbMetadataCollector
@@ -23,7 +23,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from page_pieces import Code, Still, Text, pieces
 from PIL import Image
 from plain_markdown import Page, block
-from sources import ARCHIVE, FOLDER, WHEEL, build_wheel, write_archive
+from sources import ARCHIVE, FOLDER, WHEEL, build_wheel, notebooks, write_archive
 
 KERNEL = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}}
 FIRST = """\
@@ -51,13 +51,6 @@ def stem(name: str) -> str:
     return name.rsplit("/", 1)[-1]
 
 
-@lru_cache
-def files(root: str) -> dict[str, str]:
-    """Return the notebooks of all pages, such as 06-flat-bnn.ipynb of book/flat-bnn, in the order of the contents."""
-    names = [page.with_suffix("").as_posix() for page in pages(Path(root))]
-    return {name: f"{number:02d}-{stem(name)}.ipynb" for number, name in enumerate(names)}
-
-
 def title_of(env, name: str) -> str:
     """Return a page's number, where it has one, and title."""
     number = "".join(f"{part}. " for part in env.toc_secnumbers.get(name, {}).get("", ()))
@@ -70,7 +63,7 @@ def link(env, name, cited, address, text):
         return f"[{text}]({address})"
     path, _, fragment = urljoin(f"{name}.html", address).partition("#")
     target = path.removesuffix(".html")
-    file = files(env.srcdir).get(target)
+    file = notebooks(env.srcdir).get(target)
     if not file:
         return text
     if target == "book/references" and re.fullmatch(r"id\d+", fragment) and name != target:
@@ -204,7 +197,7 @@ def cited_works(cited: dict[str, None], page: Page) -> list[nbformat.NotebookNod
 
 def contents(env) -> nbformat.NotebookNode:
     """Return a cell with links to all notebooks."""
-    lines = [f"- [{title_of(env, name)}]({file})" for name, file in files(env.srcdir).items()]
+    lines = [f"- [{title_of(env, name)}]({file})" for name, file in notebooks(env.srcdir).items()]
     return new_markdown_cell("## All notebooks\n\n" + "\n".join(lines))
 
 
@@ -226,7 +219,7 @@ def derive(app, pagename, templatename, context, doctree):
         metadata = KERNEL | {key: value for key, value in notebook.metadata.items() if key == "language_info"}
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
-    target = Path(app.outdir, FOLDER, files(app.srcdir)[pagename])
+    target = Path(app.outdir, FOLDER, notebooks(app.srcdir)[pagename])
     target.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(new_notebook(cells=cells, metadata=metadata), target)
     context["ipynb_source"] = f"{target.parent.name}/{target.name}"
@@ -240,7 +233,7 @@ def offer(app, pagename, templatename, context, doctree):
         link = {"type": "link", "url": address, "text": text, "tooltip": name, "icon": "fas fa-box"}
         groups.get("download-buttons", []).append(link)
     for button in groups.get("launch-buttons", []):  # the theme knows of the pair in book/ alone
-        button["url"] = button["url"].replace(f"{pagename}.ipynb", f"notebooks/{files(app.srcdir).get(pagename)}")
+        button["url"] = button["url"].replace(f"{pagename}.ipynb", f"notebooks/{notebooks(app.srcdir).get(pagename)}")
 
 
 def pack(app, exception):

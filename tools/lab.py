@@ -7,7 +7,6 @@
 one; beside a copy that was changed, the newer one is put as NN-NAME-new.ipynb, and both are named.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -21,14 +20,9 @@ from urllib.parse import urljoin
 from urllib.request import urlopen
 
 from chapters import ROOT
-from sources import ARCHIVE, FOLDER, STEM, site_address
+from sources import ARCHIVE, FOLDER, STEM, sha256, site_address
 
 TARGET = ROOT / "notebooks"
-
-
-def sha256(path: Path) -> str:
-    """Return the hash of a file, "" where there is none."""
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
 
 
 def names(stem: str) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """What runs the notebooks elsewhere: the package as a wheel, and the whole source with them as an archive."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -8,11 +9,12 @@ import tempfile
 import tomllib
 import zipfile
 from fnmatch import fnmatch
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlparse
 
 import yaml
-from chapters import ROOT
+from chapters import ROOT, pages
 
 FOLDER = "_sources/notebooks"  # of the site
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -20,6 +22,17 @@ STEM = f"{PROJECT['name']}-{PROJECT['version']}"
 WHEEL = f"{PROJECT['name'].replace('-', '_')}-{PROJECT['version']}-py3-none-any.whl"
 ARCHIVE = f"{STEM}.zip"
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # what a zip can say: files of equal content make equal archives
+
+
+def sha256(path: Path) -> str:
+    """Return the hash of a file, "" where there is none."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+
+
+@lru_cache
+def notebooks(root: Path = ROOT) -> dict[str, str]:
+    """Return the notebooks of all pages, such as 06-flat-bnn.ipynb of book/flat-bnn, in the order of the contents."""
+    return {str(page.with_suffix("")): f"{i:02d}-{page.stem}.ipynb" for i, page in enumerate(pages(root))}
 
 
 def pages_address(repository: str) -> str:

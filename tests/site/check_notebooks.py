@@ -8,16 +8,19 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 from urllib.parse import unquote
 
 import lab as lab_folder
 import nbformat
 import pytest
 from chapters import ROOT, has_code, pages
-from sources import FOLDER, WHEEL
+from sources import FOLDER, WHEEL, notebooks
 
 DERIVED = ROOT / "_build/html" / FOLDER
 NAMES = sorted(path.name for path in DERIVED.glob("*.ipynb"))
+PAGES = {file: Path(f"{name}.md") for name, file in notebooks().items()}
+FLAT, NOTATION = (notebooks()[name] for name in ("book/flat-bnn", "book/notation"))
 # What a person would see as broken: a picture that is not there, a formula or a directive that is not understood.
 FAULTS = """() => {
   const text = (e) => e.textContent.trim().slice(0, 80), all = (s) => [...document.querySelectorAll(s)];
@@ -57,7 +60,7 @@ def test_every_page_has_a_notebook_in_its_place():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_is_plain(name):
-    """No role, directive or vector is left; it is valid, no larger than 5 MB, and its first cell says what it is."""
+    """No role, directive or vector is left; valid, not large, executed; its first cell says what it is."""
     notebook = nbformat.read(DERIVED / name, as_version=4)
     nbformat.validate(notebook)
     assert (DERIVED / name).stat().st_size < 5e6
@@ -68,7 +71,11 @@ def test_a_notebook_is_plain(name):
     kinds |= {kind for cell in notebook.cells for file in cell.get("attachments", {}).values() for kind in file}
     assert kinds <= {"text/plain", "text/html", "image/png"}
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert bool(code) == has_code(PAGES[name])
     if code:
+        assert all(cell.execution_count for cell in code[1:] if cell.source.strip())
+        assert any(cell.outputs for cell in code)
+        assert not [output for cell in code for output in cell.outputs if output.output_type == "error"]
         assert notebook.cells[0] is code[0] and f"%pip install --quiet ./{WHEEL}" in code[0].source
         assert "myst_nb" not in "".join(cell.source for cell in code)
 
@@ -170,7 +177,7 @@ def test_the_faults_are_found(open_notebook, tmp_path):
 
 
 def test_links_lead_to_sections_here_and_in_other_notebooks(open_notebook):
-    page = open_notebook("06-flat-bnn.ipynb")
+    page = open_notebook(FLAT)
     link = page.locator(".jp-MarkdownOutput a[href='#flat-baselines']").first
     link.evaluate("a => a.scrollIntoView({block: 'center'})")
     link.click()
@@ -186,18 +193,18 @@ def test_links_lead_to_sections_here_and_in_other_notebooks(open_notebook):
 
 
 def test_folded_code_is_folded_and_says_what_it_is(open_notebook):
-    page = open_notebook("06-flat-bnn.ipynb")
+    page = open_notebook(FLAT)
     folded = page.locator(".jp-Notebook .jp-InputPlaceholder").all_text_contents()
     assert any(text.startswith("# code of the figure:") for text in folded)
-    cells = nbformat.read(DERIVED / "06-flat-bnn.ipynb", as_version=4).cells
+    cells = nbformat.read(DERIVED / FLAT, as_version=4).cells
     assert len(folded) == sum(cell.metadata.get("jupyter", {}).get("source_hidden", False) for cell in cells)
 
 
 def test_saved_copies_are_nothing_to_git(open_notebook):
     """What a person runs is in a folder that git ignores; and a notebook that is saved stays a notebook."""
-    ignored = subprocess.run(["git", "check-ignore", "notebooks/06-flat-bnn.ipynb"], cwd=ROOT, capture_output=True)
+    ignored = subprocess.run(["git", "check-ignore", f"notebooks/{FLAT}"], cwd=ROOT, capture_output=True)
     assert ignored.returncode == 0
-    page = open_notebook("30-notation.ipynb" if "30-notation.ipynb" in NAMES else NAMES[-1])
+    page = open_notebook(NOTATION)
     page.locator(".jp-Notebook .jp-Cell").first.click()
     with page.expect_response(lambda r: "/api/contents/" in r.url and r.request.method == "PUT") as saved:
         page.keyboard.press("Control+s")

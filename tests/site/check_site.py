@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from chapters import ROOT, has_code, pages
-from sources import ARCHIVE, FOLDER, WHEEL
+from sources import ARCHIVE, FOLDER, WHEEL, notebooks
 
 SITE = ROOT / "_build/html"
 PAGES = [str(page.with_suffix(".html")) for page in pages()]
@@ -120,9 +120,9 @@ def test_links_lead_somewhere(tmp_path):
 @pytest.mark.parametrize("page", PAGES)
 def test_notebook_wheel_and_archive_are_offered(page):
     """Every page's download menu leads to its notebook, and to what runs it."""
-    name = f"{PAGES.index(page):02d}-{page.removeprefix('book/').removesuffix('.html')}.ipynb"
+    offered = [notebooks()[page.removesuffix(".html")], WHEEL, ARCHIVE]
     found = re.findall(rf'href="(\.\./{FOLDER}/[^"]*)"', (SITE / page).read_text())
-    assert sorted(link.rsplit("/", 1)[-1] for link in found) == sorted([name, WHEEL, ARCHIVE])
+    assert sorted(link.rsplit("/", 1)[-1] for link in found) == sorted(offered)
     assert all((SITE / "book" / link).resolve().is_file() for link in found)
 
 

@@ -12,14 +12,12 @@ import execute
 import nbformat
 import pytest
 from chapters import ROOT, has_code, pages
-from sources import ARCHIVE, FOLDER, STEM, WHEEL
+from sources import ARCHIVE, FOLDER, STEM, WHEEL, notebooks
 
 DERIVED = ROOT / "_build/html" / FOLDER
 # Chapters of under half a minute, by their notebooks.
 SHORT = [
-    f"{number:02d}-{page.stem}.ipynb"
-    for number, page in enumerate(pages())
-    if has_code(page) and execute.SECONDS[page.stem] < 30
+    notebooks()[str(page.with_suffix(""))] for page in pages() if has_code(page) and execute.SECONDS[page.stem] < 30
 ]
 
 
