@@ -1,7 +1,9 @@
-"""Microseconds per value and gradient of the hierarchical log density, beside the floor of plain C on this machine.
+"""Microseconds per value and gradient of the hierarchical log density, beside the floor of plain C
+on this machine.
 
-Side by side in one run, in turns, so that a busy machine slows both alike; the medians and their ratio are what counts.
-Needs a C compiler. Argument: [rounds]. `make benchmark NAMES=gradient` sets what XLA needs.
+Side by side in one run, in turns, so that a busy machine slows both alike; the medians and their
+ratio are what counts. Needs a C compiler. Argument: [rounds]. `make benchmark NAMES=gradient` sets
+what XLA needs.
 """
 
 from helpers import data, densities, hierarchical, mcmc, networks
@@ -27,7 +29,9 @@ def plain(position, labelled):
 
 
 def timer_of(function, position, repetitions=4000):
-    """Return a function that times ``repetitions`` values and gradients in one compiled loop, in microseconds each."""
+    """Return a function that times ``repetitions`` values and gradients in one compiled loop, in
+    microseconds each.
+    """
 
     @jax.jit
     def run(position):
@@ -57,10 +61,17 @@ def main():
     np.testing.assert_allclose(plain(position, labelled) - ours(position, labelled), 0.0, atol=0.01)
     folder = tempfile.mkdtemp()
     source = Path(__file__).with_name("floor.c")
-    subprocess.run(["cc", "-O3", "-march=native", "-ffast-math", source, "-o", f"{folder}/floor", "-lm"], check=True)
+    subprocess.run(
+        ["cc", "-O3", "-march=native", "-ffast-math", source, "-o", f"{folder}/floor", "-lm"],
+        check=True,
+    )
 
     def floor():
-        return float(subprocess.run([f"{folder}/floor", "20000"], check=True, capture_output=True).stdout.split()[0])
+        return float(
+            subprocess.run(
+                [f"{folder}/floor", "20000"], check=True, capture_output=True
+            ).stdout.split()[0]
+        )
 
     runs = {
         "plain C": floor,

@@ -1,7 +1,8 @@
-"""How quickly the playground answers in Chromium, as it is and with the processor slowed four times.
+"""How quickly the playground answers in Chromium, as it is and with the processor slowed four
+times.
 
-After `make book`. Frames are counted while it samples and while a point is dragged; an answer is there when the mean
-absolute difference from the settled surface is below 0.02.
+After `make book`. Frames are counted while it samples and while a point is dragged; an answer is
+there when the mean absolute difference from the settled surface is below 0.02.
 """
 
 import math
@@ -13,7 +14,11 @@ from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "_build/html/book/playground.html"
-SETTINGS = {"N(0, 1), 12 points": "start", "N(0, 1), 50 points": "output-scale", "(0.5, 1, 24), 50 points": None}
+SETTINGS = {
+    "N(0, 1), 12 points": "start",
+    "N(0, 1), 50 points": "output-scale",
+    "(0.5, 1, 24), 50 points": None,
+}
 MEASURE = """async () => {
   const root = document.querySelector('.playground'), { average, sampler, state } = root.playground
   const overlay = root.querySelector('svg'), slider = root.querySelector('input[type=range]')
@@ -86,13 +91,17 @@ def measure(browser, link, slowed):
 def main():
     """Print a line for each setting, plain and slowed; then what the engine does under Node."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
+        )
         for slowed in (1, 4):
             for name, link in SETTINGS.items():
                 found = measure(browser, link, slowed)
                 answers = f"{found['moved']:.0f} ms after a point moved, {found['prior']:.0f} ms after a scale changed"
                 frames = f"{found['frames']:.0f} sampling, {found['dragged']:.0f} dragging"
-                print(f"{name}, slowed {slowed} times: within 0.02 of the end {answers}", flush=True)
+                print(
+                    f"{name}, slowed {slowed} times: within 0.02 of the end {answers}", flush=True
+                )
                 print(f"  frames a second: {frames}", flush=True)
         browser.close()
     node([str(ROOT / "benchmarks/playground_engine.js")])

@@ -1,8 +1,10 @@
-"""What a posterior costs with `mcmc.sample`: seconds, compilation and warm-up included, to an effective size of 400.
+"""What a posterior costs with `mcmc.sample`: seconds, compilation and warm-up included, to an
+effective size of 400.
 
-The hierarchical network on the sources' data, four chains with the likelihood at power 0.8, in stages until they agree
-on a layer, which go on with the whole of it; and the eighteen flat networks. A fresh density for every seed, so that
-every run compiles; a second run of the same density shows what is left without. Arguments: [seeds] [draws].
+The hierarchical network on the sources' data, four chains with the likelihood at power 0.8, in
+stages until they agree on a layer, which go on with the whole of it; and the eighteen flat
+networks. A fresh density for every seed, so that every run compiles; a second run of the same
+density shows what is left without. Arguments: [seeds] [draws].
 """
 
 from helpers import data, densities, diagnostics, hierarchical, mcmc, networks, predict
@@ -21,9 +23,14 @@ NETWORK = networks.MLP()
 
 
 def hierarchical_run(seed, num_samples, tasks):
-    """Return the seconds of a run from dispersed starts and of the same run again, and its diagnostics."""
+    """Return the seconds of a run from dispersed starts and of the same run again, and its
+    diagnostics.
+    """
     key_start, key_tempered, key_chains = jax.random.split(jax.random.key(seed), 3)
-    shapes, seen = hierarchical.shapes(NETWORK, 18, 2), densities.observe(tasks.x_train, tasks.y_train)
+    shapes, seen = (
+        hierarchical.shapes(NETWORK, 18, 2),
+        densities.observe(tasks.x_train, tasks.y_train),
+    )
     logits, log_density = hierarchical.logits(NETWORK), hierarchical.log_density(NETWORK)
     second = {"num_samples": num_samples, "max_tree_depth": 6, "data": seen}
     seconds = []
@@ -45,7 +52,9 @@ def main():
     num_samples = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
     tasks = data.source_moons()
     for seed in range(seeds):
-        first, second, ess, rhat_predictions, rhat_log_sd = hierarchical_run(seed, num_samples, tasks)
+        first, second, ess, rhat_predictions, rhat_log_sd = hierarchical_run(
+            seed, num_samples, tasks
+        )
         print(
             f"hierarchical, seed {seed}: {first:.1f} s, again without compilation {second:.1f} s, "
             f"ESS of predictions (p5) {ess:.0f}, R-hat (p99) {rhat_predictions:.3f}, of log sd {rhat_log_sd:.3f}",

@@ -1,8 +1,10 @@
-"""Microseconds per step of SGFS on its source's problem, beside what it is made of and plain C on this machine.
+"""Microseconds per step of SGFS on its source's problem, beside what it is made of and plain C on
+this machine.
 
-Side by side in one run, in turns, on one thread, in processor time, so that a busy machine slows all alike.
-Pin it to a core, as XLA may use more: taskset -c 0 make benchmark NAMES=sgfs. Argument: [rounds].
-Needs a C compiler for the floor, which is a gradient of another network (floor.c): it says how fast the machine is.
+Side by side in one run, in turns, on one thread, in processor time, so that a busy machine slows
+all alike. Pin it to a core, as XLA may use more: taskset -c 0 make benchmark NAMES=sgfs. Argument:
+[rounds]. Needs a C compiler for the floor, which is a gradient of another network (floor.c): it
+says how fast the machine is.
 """
 
 from helpers import data, densities, mcmc, networks, sgfs, sgmcmc
@@ -36,11 +38,19 @@ def log_likelihood(weights, point):
 
 
 def timer_of(kernel, start, points):
-    """Return a function that times ``sgmcmc``'s loop, less the call's own cost, in microseconds a step."""
+    """Return a function that times ``sgmcmc``'s loop, less the call's own cost, in microseconds a
+    step.
+    """
 
     def seconds(num_samples):
         begin = time.process_time()
-        sizes = {"batch_size": BATCH, "step_size": 1e-5, "num_warmup": 0, "num_samples": num_samples, "thin": 100}
+        sizes = {
+            "batch_size": BATCH,
+            "step_size": 1e-5,
+            "num_warmup": 0,
+            "num_samples": num_samples,
+            "thin": 100,
+        }
         sgmcmc.sample(jax.random.key(2), kernel, start, points, **sizes)
         return time.process_time() - begin
 
@@ -53,7 +63,9 @@ def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     tasks = fisher_source_moons(jax.random.key(0))
     points = data.Points(tasks.x_train[0], tasks.y_train[0])
-    start = mcmc.normal_starts(jax.random.key(1), jax.eval_shape(NETWORK.init, jax.random.key(1), points.x), (1,))
+    start = mcmc.normal_starts(
+        jax.random.key(1), jax.eval_shape(NETWORK.init, jax.random.key(1), points.x), (1,)
+    )
     slope = gradients.grad_estimator(log_prior, log_likelihood, SIZE)
     descent = SamplingAlgorithm(
         lambda position, key: position,
@@ -61,10 +73,17 @@ def main():
     )
     folder = tempfile.mkdtemp()
     source = Path(__file__).with_name("floor.c")
-    subprocess.run(["cc", "-O3", "-march=native", "-ffast-math", source, "-o", f"{folder}/floor", "-lm"], check=True)
+    subprocess.run(
+        ["cc", "-O3", "-march=native", "-ffast-math", source, "-o", f"{folder}/floor", "-lm"],
+        check=True,
+    )
 
     def floor():
-        return float(subprocess.run([f"{folder}/floor", "20000"], check=True, capture_output=True).stdout.split()[0])
+        return float(
+            subprocess.run(
+                [f"{folder}/floor", "20000"], check=True, capture_output=True
+            ).stdout.split()[0]
+        )
 
     runs = {
         "plain C, another gradient": floor,
@@ -72,7 +91,9 @@ def main():
         "SGLD": timer_of(blackjax.sgld(slope), start, points),
         "SGFS": timer_of(sgfs.sgfs(log_prior, log_likelihood, SIZE), start, points),
         "SGFS, proportional": timer_of(
-            sgfs.sgfs(log_prior, log_likelihood, SIZE, preconditioner=sgfs.PROPORTIONAL), start, points
+            sgfs.sgfs(log_prior, log_likelihood, SIZE, preconditioner=sgfs.PROPORTIONAL),
+            start,
+            points,
         ),
     }
     times = {name: [] for name in runs}
@@ -82,7 +103,9 @@ def main():
     for name, values in times.items():
         middle = np.median(values)
         ratio = np.median(np.array(values) / np.array(times["minibatch and its gradient"]))
-        print(f"{name:27s} {middle:6.1f} us ({min(values):.1f} to {max(values):.1f}), {ratio:4.1f} x the gradient")
+        print(
+            f"{name:27s} {middle:6.1f} us ({min(values):.1f} to {max(values):.1f}), {ratio:4.1f} x the gradient"
+        )
 
 
 if __name__ == "__main__":

@@ -1,16 +1,21 @@
-"""Computes, keeps and checks the stored results: ``python -m experiments.engine [--check | --status] [NAME ...]``.
+"""Computes, keeps and checks the stored results: ``python -m experiments.engine [--check |
+--status] [NAME ...]``.
 
-An experiment is a module ``experiments/CHAPTER/NAME.py`` that makes ``book/results/CHAPTER/NAME.json``. It has
+An experiment is a module ``experiments/CHAPTER/NAME.py`` that makes
+``book/results/CHAPTER/NAME.json``. It has
 
 - ``SETTINGS``, JSON;
 - ``units()``: by the name of each unit its setting, JSON, which is the keyword arguments of
 - ``unit(**setting)``: the long part; returns the draws, a nested dict of arrays;
-- ``score(drawn, **setting)``: JSON, a dict, what the result keeps of a unit; without it ``unit`` returns that itself;
-- ``rows(scored)``: rows of the result from the scores by unit; without it ``{"name": name, **score}`` of each;
+- ``score(drawn, **setting)``: JSON, a dict, what the result keeps of a unit; without it ``unit``
+  returns that itself;
+- ``rows(scored)``: rows of the result from the scores by unit; without it ``{"name": name,
+  **score}`` of each;
 - ``SMALL``: the setting that ``--check`` recomputes, of one of the units or of one more.
 
-Units run on Dask's ``distributed``: on the cores of this machine, or on the cluster that ``DASK_SCHEDULER_ADDRESS``
-names. What they draw is kept in ``.units``, or in the folder ``RESULTS_STORE``, under hashes of code and setting.
+Units run on Dask's ``distributed``: on the cores of this machine, or on the cluster that
+``DASK_SCHEDULER_ADDRESS`` names. What they draw is kept in ``.units``, or in the folder
+``RESULTS_STORE``, under hashes of code and setting.
 """
 
 import argparse
@@ -42,12 +47,14 @@ from experiments.fingerprint import HOUSE, House
 CHECK = "(check)"  # the unit of SMALL where that is not one of the others
 AHEAD = 16  # kept draws that wait at the cluster for a new score; they may be large
 CONFIG = {
-    # What a unit needs it may have up to the limit; Dask would spill draws, and then let the worker wait for ever.
+    # What a unit needs it may have up to the limit; Dask would spill draws, and then let the worker
+    # wait for ever.
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.profile.enabled": False,
-    "distributed.scheduler.worker-saturation": 1.0,  # units wait at the scheduler, and whoever is free takes the next
+    # units wait at the scheduler, and whoever is free takes the next
+    "distributed.scheduler.worker-saturation": 1.0,
 }
 say = partial(print, flush=True)
 _imported: dict[str, str] = {}  # module -> its source when this process imported it
@@ -67,7 +74,8 @@ class Done(NamedTuple):
     """What came of a unit."""
 
     task: Task
-    drawn: dict[str, np.ndarray] | None  # None: there were kept draws, or there is no `score`, or it failed
+    # None: there were kept draws, or there is no `score`, or it failed
+    drawn: dict[str, np.ndarray] | None
     seconds: float  # of `unit`
     scored: Any
     failure: str  # traceback, "" where all went well
@@ -83,12 +91,20 @@ class Plan(NamedTuple):
 
 
 def main(arguments: Sequence[str] | None = None, house: House = HOUSE) -> int:
-    """Do what the command line asks; return the exit code: 1 if something failed, 2 for an unknown name."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.engine", description="Compute the stored results.")
+    """Do what the command line asks; return the exit code: 1 if something failed, 2 for an unknown
+    name.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.engine", description="Compute the stored results."
+    )
     choice = parser.add_mutually_exclusive_group()
-    choice.add_argument("--check", action="store_true", help="recompute a small part of each and compare")
+    choice.add_argument(
+        "--check", action="store_true", help="recompute a small part of each and compare"
+    )
     choice.add_argument("--status", action="store_true", help="say which results are up to date")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="CHAPTER or CHAPTER/NAME; none: all")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="CHAPTER or CHAPTER/NAME; none: all"
+    )
     given = parser.parse_args(arguments)
     known = experiments(house)
     wanted = {name: [k for k in known if f"{k}/".startswith(f"{name}/")] for name in given.names}
@@ -98,7 +114,9 @@ def main(arguments: Sequence[str] | None = None, house: House = HOUSE) -> int:
     names = sorted({k for found in wanted.values() for k in found}) if wanted else known
     if given.status:
         states = status(house).items()
-        say("\n".join(f"{state:<10}{name}" for name, state in states if name in names or not wanted))
+        say(
+            "\n".join(f"{state:<10}{name}" for name, state in states if name in names or not wanted)
+        )
         return 0
     try:
         failed = check(names, house) if given.check else compute(names, house)
@@ -119,8 +137,8 @@ def experiments(house: House = HOUSE) -> list[str]:
 def status(house: House = HOUSE) -> dict[str, str]:
     """Return the state of every result, by CHAPTER/NAME.
 
-    "made": by the present code; "checked": by other code, but ``--check`` of the present code found its numbers;
-    "old": neither; "missing": there is no result; "no script": there is no experiment.
+    "made": by the present code; "checked": by other code, but ``--check`` of the present code found
+    its numbers; "old": neither; "missing": there is no result; "no script": there is no experiment.
     """
     checked = store.read(_result("checked", house)) or {}
     paths = _result("checked", house).parent.glob("*/*.json")
@@ -128,12 +146,19 @@ def status(house: House = HOUSE) -> dict[str, str]:
     for name in experiments(house):
         stored, now = store.read(_result(name, house)), _prints(name, house)
         otherwise = "checked" if checked.get(name, {}).get("fingerprint") == now else "old"
-        states[name] = "missing" if stored is None else "made" if stored.get("fingerprint") == now else otherwise
+        states[name] = (
+            "missing"
+            if stored is None
+            else "made"
+            if stored.get("fingerprint") == now
+            else otherwise
+        )
     return dict(sorted(states.items()))
 
 
 def compute(names: Sequence[str], house: House = HOUSE, client: Client | None = None) -> list[str]:
-    """Compute results, on the cluster of ``client`` or of `connected`; return the names of those that failed.
+    """Compute results, on the cluster of ``client`` or of `connected`; return the names of those
+    that failed.
 
     Only what is not kept is computed. ValueError before any work for what is no experiment.
     """
@@ -154,11 +179,15 @@ def compute(names: Sequence[str], house: House = HOUSE, client: Client | None = 
         scores[name] |= {unit: score for unit, score in kept.items() if score is not None}
         missing = [task for task in planned.tasks.values() if task.name not in scores[name]]
         drawn = sum(_places(task, house)[0].exists() for task in missing)
-        say(f"{name}: {len(planned.tasks)} units, {len(scores[name])} kept, {drawn} drawn but to be scored")
+        say(
+            f"{name}: {len(planned.tasks)} units, {len(scores[name])} kept, {drawn} drawn but to be scored"
+        )
         todo += missing
         settle(name)
     versions = fingerprint.surroundings(house)["versions"]
-    for number, (task, drawn, seconds, scored, failure) in enumerate(run(todo, house, client) if todo else (), start=1):
+    for number, (task, drawn, seconds, scored, failure) in enumerate(
+        run(todo, house, client) if todo else (), start=1
+    ):
         name, (draws, about, score) = task.experiment, _places(task, house)
         if drawn is not None:
             store.save(draws, drawn)
@@ -177,7 +206,8 @@ def compute(names: Sequence[str], house: House = HOUSE, client: Client | None = 
 
 
 def check(names: Sequence[str], house: House = HOUSE, client: Client | None = None) -> list[str]:
-    """Recompute SMALL of each result, whatever is kept, and compare; return the names of those that failed.
+    """Recompute SMALL of each result, whatever is kept, and compare; return the names of those that
+    failed.
 
     ``book/results/checked.json`` then has an entry of each that passed, and of none that failed.
     """
@@ -188,7 +218,9 @@ def check(names: Sequence[str], house: House = HOUSE, client: Client | None = No
         has = (stored[name].get("settings"), stored[name].get("check", {}).get("setting"))
         wanted = (planned.module.SETTINGS, planned.module.SMALL)
         if has != wanted:
-            problems[name] = [f"given a result of settings and check {has}, expected {wanted}: compute it"]
+            problems[name] = [
+                f"given a result of settings and check {has}, expected {wanted}: compute it"
+            ]
     todo = [planned.small for name, planned in plans.items() if name not in problems]
     entries = {}
     for task, _, _, scored, failure in run(todo, house, client, kept=False) if todo else ():
@@ -198,12 +230,19 @@ def check(names: Sequence[str], house: House = HOUSE, client: Client | None = No
         else:
             compared, largest, problems[name] = compare(stored[name]["check"]["scored"], scored)
             say(f"{name}: {compared} numbers compared, largest difference {largest:.2g} errors")
-            entries[name] = {"fingerprint": plans[name].prints, "compared": compared, "largest": largest}
+            entries[name] = {
+                "fingerprint": plans[name].prints,
+                "compared": compared,
+                "largest": largest,
+            }
     failed = [name for name in names if problems[name]]
     for name in failed:
         say(f"{name}: FAILED", *problems[name], sep="\n  ")
     entries = (store.read(_result("checked", house)) or {}) | entries
-    store.save(_result("checked", house), {name: entries[name] for name in sorted(entries) if name not in failed})
+    store.save(
+        _result("checked", house),
+        {name: entries[name] for name in sorted(entries) if name not in failed},
+    )
     return failed
 
 
@@ -212,20 +251,29 @@ def plan(name: str, house: House = HOUSE) -> Plan:
     module = importlib.import_module(_dotted(name, house))
     absent = {"SETTINGS", "SMALL", "units", "unit"} - vars(module).keys()
     if absent:
-        raise ValueError(f"{name}: given no {', '.join(sorted(absent))}, expected SETTINGS, SMALL, units and unit")
+        raise ValueError(
+            f"{name}: given no {', '.join(sorted(absent))}, expected SETTINGS, SMALL, units and unit"
+        )
     settings = dict(module.units())
     written = {"SETTINGS": module.SETTINGS, "SMALL": module.SMALL, "units": settings}
     if store.as_json(written, name) != written or not settings or CHECK in settings:
-        raise ValueError(f"{name}: given {written}, expected JSON, lists for tuples, and units, none of them {CHECK}")
+        raise ValueError(
+            f"{name}: given {written}, expected JSON, lists for tuples, and units, none of them {CHECK}"
+        )
     if module.SMALL not in settings.values():
         settings[CHECK] = module.SMALL
     prints = (_print(name, house, "unit"), _print(name, house, "score"))
-    tasks = {unit: Task(name, unit, setting, prints, house.packages) for unit, setting in settings.items()}
+    tasks = {
+        unit: Task(name, unit, setting, prints, house.packages)
+        for unit, setting in settings.items()
+    }
     small = next(task for task in tasks.values() if task.setting == module.SMALL)
     return Plan(module, _prints(name, house), tasks, small)
 
 
-def run(tasks: Sequence[Task], house: House = HOUSE, client: Client | None = None, kept: bool = True) -> Iterator[Done]:
+def run(
+    tasks: Sequence[Task], house: House = HOUSE, client: Client | None = None, kept: bool = True
+) -> Iterator[Done]:
     """Yield what comes of units as the cluster finishes them; ``kept`` draws are only scored."""
     with contextlib.nullcontext(client) if client else connected() as at:
         futures: dict[Future, Task] = {}
@@ -251,13 +299,20 @@ def run(tasks: Sequence[Task], house: House = HOUSE, client: Client | None = Non
                 came = future.result()
             except Exception as error:
                 frames = future.traceback() if future.status == "error" else None
-                came = None, 0.0, None, "".join(traceback.format_exception(type(error), error, frames))
+                came = (
+                    None,
+                    0.0,
+                    None,
+                    "".join(traceback.format_exception(type(error), error, frames)),
+                )
             yield Done(futures.pop(future), *came)
 
 
 @contextlib.contextmanager
 def connected() -> Iterator[Client]:
-    """Yield a client of the cluster that Dask's configuration names, else of a worker for each core of this machine."""
+    """Yield a client of the cluster that Dask's configuration names, else of a worker for each core
+    of this machine.
+    """
     if dask.config.get("scheduler-address", None):
         with Client() as client:
             say(f"{len(client.nthreads())} workers at {client.scheduler.address}")
@@ -270,11 +325,13 @@ def connected() -> Iterator[Client]:
             n_workers=dask.system.cpu_count(),
             threads_per_worker=1,
             processes=True,
-            scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},  # not the port of another run
+            # not the port of another run
+            scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
             local_directory=scratch,
             silence_logs=logging.CRITICAL,  # tracebacks of units are told here
             preload=__name__,  # for `dask_setup`
-            env={} if hasattr(os, "sched_setaffinity") else {"NPROC": "1"},  # how many threads XLA starts
+            # how many threads XLA starts
+            env={} if hasattr(os, "sched_setaffinity") else {"NPROC": "1"},
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -282,14 +339,18 @@ def connected() -> Iterator[Client]:
 
 
 def dask_setup(worker: Any) -> None:
-    """Bind a worker of this machine's cluster to a core of its own. Dask calls this before it has anything to do."""
+    """Bind a worker of this machine's cluster to a core of its own. Dask calls this before it has
+    anything to do.
+    """
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[int(worker.name) % len(cores)]})
 
 
 def work(task: Task, found: tuple[dict[str, np.ndarray], float] | None = None) -> tuple:
-    """Run a unit, on a worker, or score what was ``found`` of it: draws and seconds. Return `Done` without the task."""
+    """Run a unit, on a worker, or score what was ``found`` of it: draws and seconds. Return `Done`
+    without the task.
+    """
     module, start = _trusted(task), time.perf_counter()
     if not task.prints[1]:
         scored = store.as_json(module.unit(**task.setting), task.name)
@@ -297,32 +358,51 @@ def work(task: Task, found: tuple[dict[str, np.ndarray], float] | None = None) -
     drawn = None if found else store.flat(module.unit(**task.setting), task.name)
     flat, seconds = found or (drawn, time.perf_counter() - start)
     try:
-        return drawn, seconds, store.as_json(module.score(store.nested(flat), **task.setting), task.name), ""
+        return (
+            drawn,
+            seconds,
+            store.as_json(module.score(store.nested(flat), **task.setting), task.name),
+            "",
+        )
     except Exception:  # told by whoever asked, who keeps the draws all the same
         return drawn, seconds, None, traceback.format_exc()
 
 
 def _trusted(task: Task) -> ModuleType:
-    """Import a task's experiment on a worker. ValueError if code or versions here are not those of whoever asks."""
+    """Import a task's experiment on a worker. ValueError if code or versions here are not those of
+    whoever asks.
+    """
     name = _dotted(task.experiment, House(packages=task.packages))
     module = importlib.import_module(name)
-    here, wrong = _found_here(task.experiment, task.packages, Path(module.__file__).resolve().parents[2])
+    here, wrong = _found_here(
+        task.experiment, task.packages, Path(module.__file__).resolve().parents[2]
+    )
     if here != task.prints:
         raise ValueError(f"{name}: this worker is given other code, {here}, expected {task.prints}")
     if wrong:
-        raise ValueError(f"{name}: this worker is given (installed, expected as in the lock) {wrong}")
+        raise ValueError(
+            f"{name}: this worker is given (installed, expected as in the lock) {wrong}"
+        )
     return module
 
 
 @lru_cache
-def _found_here(experiment: str, packages: tuple[str, ...], root: Path) -> tuple[tuple[str, str], dict]:
-    """Return the fingerprints of the code that this process has imported, and the versions that are not the lock's."""
+def _found_here(
+    experiment: str, packages: tuple[str, ...], root: Path
+) -> tuple[tuple[str, str], dict]:
+    """Return the fingerprints of the code that this process has imported, and the versions that are
+    not the lock's.
+    """
     for name, module in list(sys.modules.items()):  # as they are now: the files may change later
         if name.split(".")[0] in packages and getattr(module, "__file__", None):
             _imported.setdefault(name, Path(module.__file__).read_text(encoding="utf-8"))
     house = House(root, packages, _imported)
     pins = fingerprint.surroundings(house)["versions"]
-    wrong = {one: (version(one), pins[one]) for one in pins if version(one) not in {p.split()[0] for p in pins[one]}}
+    wrong = {
+        one: (version(one), pins[one])
+        for one in pins
+        if version(one) not in {p.split()[0] for p in pins[one]}
+    }
     return (_print(experiment, house, "unit"), _print(experiment, house, "score")), wrong
 
 
@@ -341,7 +421,9 @@ def _print(name: str, house: House, *parts: str) -> str:
 
 
 def _prints(name: str, house: House) -> dict[str, str]:
-    """Return the fingerprints that a result bears: of ``unit``, and of all that makes a result of what that returns."""
+    """Return the fingerprints that a result bears: of ``unit``, and of all that makes a result of
+    what that returns.
+    """
     rest = _print(name, house, "score", "rows", "units", "SETTINGS", "SMALL")
     return {"unit": _print(name, house, "unit"), "score": rest}
 
@@ -359,7 +441,9 @@ def _places(task: Task, house: House) -> tuple[Path, Path, Path]:
 
 
 def _kept(task: Task, house: House) -> tuple[dict[str, np.ndarray], float] | None:
-    """Return the kept draws of a task and the seconds that they took; None where they cannot be read."""
+    """Return the kept draws of a task and the seconds that they took; None where they cannot be
+    read.
+    """
     draws, about = (store.read(path) for path in _places(task, house)[:2])
     return None if draws is None or about is None else (draws, about["seconds"])
 
@@ -368,7 +452,11 @@ def _write(name: str, planned: Plan, scored: dict[str, Any], house: House) -> No
     """Write a result, and forget a check of the one before if that was another."""
     module = planned.module
     units = {unit: scored[unit] for unit in planned.tasks if unit != CHECK}
-    rows = module.rows(units) if hasattr(module, "rows") else [{"name": unit, **units[unit]} for unit in units]
+    rows = (
+        module.rows(units)
+        if hasattr(module, "rows")
+        else [{"name": unit, **units[unit]} for unit in units]
+    )
     result = {
         "settings": module.SETTINGS,
         "versions": fingerprint.surroundings(house)["versions"],
@@ -378,12 +466,16 @@ def _write(name: str, planned: Plan, scored: dict[str, Any], house: House) -> No
     }
     checked = store.read(_result("checked", house)) or {}
     if name in checked and store.read(_result(name, house)) != result:
-        store.save(_result("checked", house), {other: entry for other, entry in checked.items() if other != name})
+        store.save(
+            _result("checked", house),
+            {other: entry for other, entry in checked.items() if other != name},
+        )
     store.save(_result(name, house), result)
     say(f"{name}: wrote {len(rows)} rows")
 
 
 if __name__ == "__main__":
-    from experiments import engine  # workers look for functions there; in __main__ they would be sent by value
+    # workers look for functions there; in __main__ they would be sent by value
+    from experiments import engine
 
     sys.exit(engine.main())

@@ -12,7 +12,9 @@ import numpy as np
 
 
 def read(path: Path) -> Any:
-    """Return what a file of JSON or of arrays holds; None where it is missing, or unreadable, which is said."""
+    """Return what a file of JSON or of arrays holds; None where it is missing, or unreadable, which
+    is said.
+    """
     try:
         if path.suffix == ".json":
             return json.loads(path.read_text(encoding="utf-8"))
@@ -45,23 +47,39 @@ def as_json(part: Any, at: str) -> Any:
         return {key: as_json(value, f"{at}/{key}") for key, value in part.items()}
     if isinstance(part, (list, tuple)):
         return [as_json(value, f"{at}/{i}") for i, value in enumerate(part)]
-    if part is None or isinstance(part, (str, bool, int)) or (isinstance(part, float) and math.isfinite(part)):
+    if (
+        part is None
+        or isinstance(part, (str, bool, int))
+        or (isinstance(part, float) and math.isfinite(part))
+    ):
         return part
     raise ValueError(f"{at}: given {part!r}, expected JSON with finite numbers")
 
 
 def flat(drawn: Any, at: str) -> dict[str, np.ndarray]:
-    """Return a nested dict of arrays as one, its keys joined by "/"; ValueError names what is none."""
-    if not isinstance(drawn, dict) or not drawn or not all(isinstance(k, str) and "/" not in k and k for k in drawn):
-        raise ValueError(f"{at}: given {type(drawn).__name__}, expected a dict that is not empty, keys without a slash")
+    """Return a nested dict of arrays as one, its keys joined by "/"; ValueError names what is
+    none.
+    """
+    if (
+        not isinstance(drawn, dict)
+        or not drawn
+        or not all(isinstance(k, str) and "/" not in k and k for k in drawn)
+    ):
+        raise ValueError(
+            f"{at}: given {type(drawn).__name__}, expected a dict that is not empty, keys without a slash"
+        )
     found = {}
     for key, value in drawn.items():
         if isinstance(value, dict):
-            found |= {f"{key}/{below}": array for below, array in flat(value, f"{at}/{key}").items()}
+            found |= {
+                f"{key}/{below}": array for below, array in flat(value, f"{at}/{key}").items()
+            }
         else:
             found[key] = np.asarray(value)
             if found[key].dtype.kind not in "biufcSU":
-                raise ValueError(f"{at}/{key}: given an array of {found[key].dtype}, expected numbers or text")
+                raise ValueError(
+                    f"{at}/{key}: given an array of {found[key].dtype}, expected numbers or text"
+                )
     return found
 
 

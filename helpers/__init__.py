@@ -1,10 +1,11 @@
 """The thin package that the chapters import, one module at a time. Import it before BlackJAX.
 
-``data -> networks -> densities, hierarchical -> mcmc (hmc), sgmcmc (sgfs), svi -> predict -> metrics -> plots``: a
-module imports only from those on its left. ``checks``, ``common`` and ``progress`` serve all, ``diagnostics`` and
-``verify`` judge samplers.
+``data -> networks -> densities, hierarchical -> mcmc (hmc), sgmcmc (sgfs), svi -> predict ->
+metrics -> plots``: a module imports only from those on its left. ``checks``, ``common`` and
+``progress`` serve all, ``diagnostics`` and ``verify`` judge samplers.
 
-Importing the package sets how XLA compiles for a processor, in the notebooks, in scripts and in the tests alike.
+Importing the package sets how XLA compiles for a processor, in the notebooks, in scripts and in the
+tests alike.
 """
 
 import os
@@ -14,21 +15,24 @@ import sys
 import warnings
 from importlib.metadata import version
 
-# benchmarks/README.md has what each is worth. A loop whose data fit the processor's cache is one function, not one
-# call a step; what reads the same data is fused, which only XLA's older emitter survives, and that compiles faster;
-# sums stay in the loop and are not handed to a library.
+# benchmarks/README.md has what each is worth. A loop whose data fit the processor's cache is one
+# function, not one call a step; what reads the same data is fused, which only XLA's older emitter
+# survives, and that compiles faster; sums stay in the loop and are not handed to a library.
 FLAGS = (
     "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000,xla_cpu_use_multi_output_fusion=true "
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_experimental_ynn_fusion_type=-reduce"
 )
 if platform.machine().lower() in ("x86_64", "amd64"):
-    # Instructions that every such processor of the last ten years has: nearly all of them then give the same draws.
+    # Instructions that every such processor of the last ten years has: nearly all of them then give
+    # the same draws.
     FLAGS += " --xla_cpu_max_isa=AVX2"
 JAXLIB = "0.10.2"  # of the lock: its XLA knows all of them
 
 
 def _set_flags():
-    """Put the flags into the environment, where XLA finds them when JAX's backend starts; the caller's win."""
+    """Put the flags into the environment, where XLA finds them when JAX's backend starts; the
+    caller's win.
+    """
     given = os.environ.get("XLA_FLAGS", "")
     if FLAGS.split()[0] in given.split():
         return
@@ -55,16 +59,21 @@ def _set_flags():
 
 
 def _unknown(flags):
-    """Return which flags the installed XLA does not know. It ends a process that has one, so others try."""
+    """Return which flags the installed XLA does not know. It ends a process that has one, so others
+    try.
+    """
     start = [sys.executable, "-c", "import jax; jax.devices()"]
     known = flags
     while known:
         others = {"XLA_FLAGS": " ".join(known), "JAX_PLATFORMS": "cpu"}
-        tried = subprocess.run(start, env=os.environ | others, capture_output=True, text=True, check=False)
+        tried = subprocess.run(
+            start, env=os.environ | others, capture_output=True, text=True, check=False
+        )
         if not tried.returncode:
             break
         refused = [flag for flag in known if flag in tried.stderr]
-        known = [flag for flag in known if refused and flag not in refused]  # none, if it does not say which
+        # none, if it does not say which
+        known = [flag for flag in known if refused and flag not in refused]
     return [flag for flag in flags if flag not in known]
 
 

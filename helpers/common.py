@@ -12,8 +12,12 @@ from typing import Any
 
 import jax
 
-# An installed package has the stored results inside; a checkout has them where `make results` writes them.
-INSIDE, BESIDE = Path(__file__).with_name("results"), Path(__file__).resolve().parents[1] / "book/results"
+# An installed package has the stored results inside; a checkout has them where `make results`
+# writes them.
+INSIDE, BESIDE = (
+    Path(__file__).with_name("results"),
+    Path(__file__).resolve().parents[1] / "book/results",
+)
 RESULTS = INSIDE if INSIDE.is_dir() else BESIDE
 
 
@@ -23,12 +27,17 @@ def take(tree: Any, index: Any) -> Any:
 
 
 def read_result(name: str) -> dict:
-    """Return a stored result, ``{"settings": ..., "rows": [...], ...}``, by the name of its chapter and its own.
+    """Return a stored result, ``{"settings": ..., "rows": [...], ...}``, by the name of its chapter
+    and its own.
 
     ValueError: there is none of that name.
     """
     path = RESULTS / f"{name}.json"
     if not path.exists():
-        known = sorted(str(file.relative_to(RESULTS).with_suffix("")) for file in RESULTS.rglob("*.json"))
-        raise ValueError(f"name: given {name!r}, expected one of {known or f'the files of {RESULTS}'}")
+        known = sorted(
+            str(file.relative_to(RESULTS).with_suffix("")) for file in RESULTS.rglob("*.json")
+        )
+        raise ValueError(
+            f"name: given {name!r}, expected one of {known or f'the files of {RESULTS}'}"
+        )
     return json.loads(path.read_text())

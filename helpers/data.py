@@ -1,7 +1,8 @@
 """Data sets, as pure functions of a key, and the best that anyone can do on them.
 
-A moon is half a unit circle: class 0 runs along ``(cos t, sin t)``, class 1 along ``(1 - cos t, 1/2 - sin t)``, for
-``t`` uniform on ``[0, pi]``, plus normal noise. So class probabilities are known up to an integral over ``t``.
+A moon is half a unit circle: class 0 runs along ``(cos t, sin t)``, class 1 along ``(1 - cos t, 1/2
+- sin t)``, for ``t`` uniform on ``[0, pi]``, plus normal noise. So class probabilities are known up
+to an integral over ``t``.
 
     tasks = data.rotated_moons(jax.random.key(1), num_tasks=18, num_train=50)
     p = data.bayes_optimum(tasks, tasks.x_test)
@@ -31,7 +32,9 @@ class Points(NamedTuple):
 
 
 class Tasks(NamedTuple):
-    """Rotated moons; a point of task ``t`` is ``rotation(angles[t]) @ ((raw - location[t]) / scale[t])``."""
+    """Rotated moons; a point of task ``t`` is ``rotation(angles[t]) @ ((raw - location[t]) /
+    scale[t])``.
+    """
 
     x_train: Float[Array, "task point 2"]
     y_train: Int[Array, "task point"]
@@ -43,7 +46,8 @@ class Tasks(NamedTuple):
 
 
 def two_moons(key: Key[Array, ""], num_points: int = 1000, noise: float = 0.3) -> Points:
-    """Draw independent points of the raw generator, neither scaled nor rotated; labels are fair coins.
+    """Draw independent points of the raw generator, neither scaled nor rotated; labels are fair
+    coins.
 
     ValueError: no points, or a noise that is negative or not finite.
     """
@@ -57,9 +61,14 @@ def two_moons(key: Key[Array, ""], num_points: int = 1000, noise: float = 0.3) -
 
 
 def rotated_moons(
-    key: Key[Array, ""], num_tasks: int = 18, num_train: int = 50, num_test: int = 50, noise: float = 0.3
+    key: Key[Array, ""],
+    num_tasks: int = 18,
+    num_train: int = 50,
+    num_test: int = 50,
+    noise: float = 0.3,
 ) -> Tasks:
-    """Draw independent tasks, each scaled by its training points alone, then turned by an angle from N(0, 90 degrees).
+    """Draw independent tasks, each scaled by its training points alone, then turned by an angle
+    from N(0, 90 degrees).
 
     ValueError: no tasks, fewer than 2 training points or no test points, bad noise.
     """
@@ -74,7 +83,9 @@ def rotated_moons(
 
 
 def source_moons() -> Tasks:
-    """Rebuild the 18 tasks of Wiecki (2018): numpy seed 31, 50 + 50 points, noise 0.3; scaled by all, as published."""
+    """Rebuild the 18 tasks of Wiecki (2018): numpy seed 31, 50 + 50 points, noise 0.3; scaled by
+    all, as published.
+    """
     rng = np.random.RandomState(31)
     x, y, angles = [], [], []
     for _ in range(18):
@@ -82,22 +93,38 @@ def source_moons() -> Tasks:
         x.append(points.astype(np.float32))
         y.append(labels)
         angles.append(-np.radians(rng.randn() * 90.0))  # the source multiplies from the right
-    x, y, angles = jnp.array(np.stack(x)), jnp.array(np.stack(y), dtype=jnp.int32), jnp.array(angles, dtype=jnp.float32)
+    x, y, angles = (
+        jnp.array(np.stack(x)),
+        jnp.array(np.stack(y), dtype=jnp.int32),
+        jnp.array(angles, dtype=jnp.float32),
+    )
     return _tasks(x, y, angles, 50, slice(None))
 
 
 def _tasks(raw, y, angles, num_train, scaled_by):
     location, scale = raw[:, scaled_by].mean(axis=1), raw[:, scaled_by].std(axis=1)
     x = jax.vmap(to_task)(raw, angles, location, scale)
-    return Tasks(x[:, :num_train], y[:, :num_train], x[:, num_train:], y[:, num_train:], angles, location, scale)
+    return Tasks(
+        x[:, :num_train],
+        y[:, :num_train],
+        x[:, num_train:],
+        y[:, num_train:],
+        angles,
+        location,
+        scale,
+    )
 
 
 def fresh_moons() -> Tasks:
-    """Return the sources' tasks with 1000 fresh test points each, the same at every call: the book scores on these."""
+    """Return the sources' tasks with 1000 fresh test points each, the same at every call: the book
+    scores on these.
+    """
     return redraw_test(jax.random.key(313), source_moons(), 1000)
 
 
-def redraw_test(key: Key[Array, ""], tasks: Tasks, num_test: int = 1000, noise: float = 0.3) -> Tasks:
+def redraw_test(
+    key: Key[Array, ""], tasks: Tasks, num_test: int = 1000, noise: float = 0.3
+) -> Tasks:
     """Return the same tasks with fresh test points, enough to score a method without much error.
 
     ValueError: no test points, or a noise that is negative or not finite.
@@ -105,13 +132,16 @@ def redraw_test(key: Key[Array, ""], tasks: Tasks, num_test: int = 1000, noise: 
     checks.count(num_test=num_test)
     keys = jax.random.split(key, tasks.angles.shape[0])
     raw, y = jax.vmap(lambda k: two_moons(k, num_test, noise))(keys)
-    return tasks._replace(x_test=jax.vmap(to_task)(raw, tasks.angles, tasks.location, tasks.scale), y_test=y)
+    return tasks._replace(
+        x_test=jax.vmap(to_task)(raw, tasks.angles, tasks.location, tasks.scale), y_test=y
+    )
 
 
 def moons_log_density(x: Float[Array, "point 2"], noise: float = 0.3) -> Float[Array, "2 point"]:
     """Return the generator's exact log p(x | y) at raw points, for y = 0 and 1.
 
-    The noise's normal density averaged over the class's arc, by 128 Gauss-Legendre nodes: relative error below 1e-4.
+    The noise's normal density averaged over the class's arc, by 128 Gauss-Legendre nodes: relative
+    error below 1e-4.
 
     ValueError: a noise below 0.05, where the arc would need more nodes.
     """
@@ -122,7 +152,9 @@ def moons_log_density(x: Float[Array, "point 2"], noise: float = 0.3) -> Float[A
 
     def log_density(curve):
         squared = ((x[:, None, :] - curve[None, :, :]) ** 2).sum(axis=-1)
-        return logsumexp(log_weights[None, :] - 0.5 * squared / noise**2, axis=1) - np.log(2 * np.pi * noise**2)
+        return logsumexp(log_weights[None, :] - 0.5 * squared / noise**2, axis=1) - np.log(
+            2 * np.pi * noise**2
+        )
 
     return jax.lax.map(log_density, curves)
 
@@ -133,8 +165,12 @@ def moons_probability(x: Float[Array, "point 2"], noise: float = 0.3) -> Float[A
     return jax.nn.sigmoid(second - first)
 
 
-def bayes_optimum(tasks: Tasks, x: Float[Array, "task point 2"], noise: float = 0.3) -> Float[Array, "task point"]:
-    """Return the exact p(y = 1 | x) at points in each task's own coordinates: nobody's expected scores are better."""
+def bayes_optimum(
+    tasks: Tasks, x: Float[Array, "task point 2"], noise: float = 0.3
+) -> Float[Array, "task point"]:
+    """Return the exact p(y = 1 | x) at points in each task's own coordinates: nobody's expected
+    scores are better.
+    """
     return jax.lax.map(lambda points: moons_probability(points, noise), to_raw(tasks, x))
 
 
@@ -147,7 +183,9 @@ def to_raw(tasks: Tasks, x: Float[Array, "task point 2"]) -> Float[Array, "task 
     return jax.vmap(one)(x, tasks.angles, tasks.location, tasks.scale)
 
 
-def to_task(raw: Float[Array, "point 2"], angle: Array, location: Array, scale: Array) -> Float[Array, "point 2"]:
+def to_task(
+    raw: Float[Array, "point 2"], angle: Array, location: Array, scale: Array
+) -> Float[Array, "point 2"]:
     """Scale raw points and turn them, as one task of ``Tasks``."""
     return ((raw - location[None, :]) / scale[None, :]) @ _rotation(angle).T
 

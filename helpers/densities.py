@@ -1,8 +1,8 @@
 """Log densities: priors by TFP, networks by Flax.
 
-A log density is a function ``f(position, data)`` of one position (a pytree) and of what is observed; ``mcmc.sample``
-runs it on data that all chains share, or on one task after the other. Positive numbers are sampled as their
-logarithm, with the Jacobian of that transform in the density.
+A log density is a function ``f(position, data)`` of one position (a pytree) and of what is
+observed; ``mcmc.sample`` runs it on data that all chains share, or on one task after the other.
+Positive numbers are sampled as their logarithm, with the Jacobian of that transform in the density.
 
     observed = densities.observe(x, y, prior_scales=[0.5, 1.0, 6.0])
     densities.flat_log_density(networks.MLP())(params, observed)
@@ -29,8 +29,10 @@ class Observed(NamedTuple):
 
     x: Float[Array, "*task point feature"]
     y: Int[Array, "*task point"] | Float[Array, "*task point"]
-    weight: Float[Array, "*task point"]  # power of the likelihood; 1: seen; 0: held out, or padding; between: tempered
-    prior_scales: Float[Array, "*task layer"] | None = None  # what the prior's draws of each layer are multiplied by
+    # power of the likelihood; 1: seen; 0: held out, or padding; between: tempered
+    weight: Float[Array, "*task point"]
+    # what the prior's draws of each layer are multiplied by
+    prior_scales: Float[Array, "*task layer"] | None = None
 
 
 def observe(
@@ -41,13 +43,15 @@ def observe(
     weight: Array | float = 1.0,
     num_classes: int | None = 2,
 ) -> Observed:
-    """Check points and put them together with their weights and, where the prior is fixed, its scales.
+    """Check points and put them together with their weights and, where the prior is fixed, its
+    scales.
 
-    One weight, or a row of scales [layer], serves all. Scales [task, layer] with x [point, feature] repeat the points
-    for each row, so that several priors are tasks of one program. ``num_classes=None``: y are measurements.
+    One weight, or a row of scales [layer], serves all. Scales [task, layer] with x [point, feature]
+    repeat the points for each row, so that several priors are tasks of one program.
+    ``num_classes=None``: y are measurements.
 
-    ValueError: no tasks or points, shapes that do not fit, values that are not finite, labels outside the classes,
-        scales that are not positive, weights outside [0, 1].
+    ValueError: no tasks or points, shapes that do not fit, values that are not finite, labels
+        outside the classes, scales that are not positive, weights outside [0, 1].
     """
     x, y, weight = np.asarray(x), np.asarray(y), np.asarray(weight, np.float32)
     if x.ndim not in (2, 3) or x.shape[:-1] != y.shape or 0 in x.shape:
@@ -69,34 +73,55 @@ def observe(
     tasks = x.shape[:-2]
     if prior_scales is not None:
         scales = np.asarray(prior_scales)
-        if scales.ndim not in (1, 2) or not scales.size or not (np.isfinite(scales) & (scales > 0)).all():
-            raise ValueError(f"prior_scales: given {scales.tolist()}, expected one positive number a layer")
+        if (
+            scales.ndim not in (1, 2)
+            or not scales.size
+            or not (np.isfinite(scales) & (scales > 0)).all()
+        ):
+            raise ValueError(
+                f"prior_scales: given {scales.tolist()}, expected one positive number a layer"
+            )
         if x.ndim == 3 and scales.ndim == 2 and len(x) != len(scales):
-            raise ValueError(f"prior_scales: given {len(scales)} rows, expected one for each of the {len(x)} tasks")
+            raise ValueError(
+                f"prior_scales: given {len(scales)} rows, expected one for each of the {len(x)} tasks"
+            )
         tasks = tasks or scales.shape[:-1]
         parts.append((scales, 1, np.float32))
-    return Observed(*(jnp.asarray(np.broadcast_to(a, (*tasks, *a.shape[a.ndim - n :])), kind) for a, n, kind in parts))
+    return Observed(
+        *(
+            jnp.asarray(np.broadcast_to(a, (*tasks, *a.shape[a.ndim - n :])), kind)
+            for a, n, kind in parts
+        )
+    )
 
 
-def bernoulli_log_likelihood(logits: Float[Array, "*point"], y: Int[Array, "*point"]) -> Float[Array, "*point"]:
+def bernoulli_log_likelihood(
+    logits: Float[Array, "*point"], y: Int[Array, "*point"]
+) -> Float[Array, "*point"]:
     """Return the log likelihood of each label given its logit."""
     return y.astype(logits.dtype) * logits - jax.nn.softplus(logits)
 
 
-def categorical_log_likelihood(logits: Float[Array, "*point class"], y: Int[Array, "*point"]) -> Float[Array, "*point"]:
+def categorical_log_likelihood(
+    logits: Float[Array, "*point class"], y: Int[Array, "*point"]
+) -> Float[Array, "*point"]:
     """Return the log likelihood of each label given the logits of its classes."""
-    log_p = jax.nn.log_softmax(logits, axis=-1)  # TFP's categorical broadcasts against the strict rules of the tests
+    # TFP's categorical broadcasts against the strict rules of the tests
+    log_p = jax.nn.log_softmax(logits, axis=-1)
     return jnp.take_along_axis(log_p, y[..., None], axis=-1)[..., 0]
 
 
 def label_log_likelihood(network: nn.Module) -> Callable[[dict, Observed], Float[Array, "*point"]]:
     """Return ``f(params, observed)``, the log likelihood of each label times its weight."""
     of_labels = bernoulli_log_likelihood if network.num_outputs == 1 else categorical_log_likelihood
-    return lambda params, observed: observed.weight * of_labels(network.apply(params, observed.x), observed.y)
+    return lambda params, observed: (
+        observed.weight * of_labels(network.apply(params, observed.x), observed.y)
+    )
 
 
 def log_prior(params: dict, scales: Float[Array, " layer"], prior: Any = None) -> Float[Array, ""]:
-    """Return the log density of weights and biases that are independent draws of a prior times their layer's scale.
+    """Return the log density of weights and biases that are independent draws of a prior times
+    their layer's scale.
 
     Args:
         prior: a distribution of one number, with ``log_prob`` (TFP's or NumPyro's); or one a layer,
@@ -104,7 +129,9 @@ def log_prior(params: dict, scales: Float[Array, " layer"], prior: Any = None) -
     """
     layers = params["params"]
     if len(layers) != scales.shape[0]:
-        raise ValueError(f"scales: given {scales.shape[0]}, expected one for each of the {len(layers)} layers")
+        raise ValueError(
+            f"scales: given {scales.shape[0]}, expected one for each of the {len(layers)} layers"
+        )
     terms = []
     for i in range(len(layers)):
         of_layer = prior[f"Dense_{i}"] if isinstance(prior, dict) else prior
@@ -112,30 +139,40 @@ def log_prior(params: dict, scales: Float[Array, " layer"], prior: Any = None) -
             if of_layer is None:
                 terms.append(tfd.Normal(0.0, scales[i]).log_prob(leaf).sum())
             else:
-                terms.append(of_layer.log_prob(leaf / scales[i]).sum() - leaf.size * jnp.log(scales[i]))
+                terms.append(
+                    of_layer.log_prob(leaf / scales[i]).sum() - leaf.size * jnp.log(scales[i])
+                )
     return jnp.sum(jnp.stack(terms))
 
 
 def flat_log_density(network: nn.Module) -> Callable[[dict, Observed], Float[Array, ""]]:
-    """Return the log posterior, up to a constant, of one network on one task; several outputs are as many classes."""
+    """Return the log posterior, up to a constant, of one network on one task; several outputs are
+    as many classes.
+    """
     of_labels = label_log_likelihood(network)
-    return lambda params, observed: log_prior(params, observed.prior_scales) + of_labels(params, observed).sum()
+    return lambda params, observed: (
+        log_prior(params, observed.prior_scales) + of_labels(params, observed).sum()
+    )
 
 
 def informed_log_density(
     network: nn.Module, prior: Any, whiten: tfb.Bijector, num_features: int
 ) -> Callable[[Float[Array, " weight"], Observed], Float[Array, ""]]:
-    """Return the log posterior, up to a constant, of one network on one task under any prior of all its weights.
+    """Return the log posterior, up to a constant, of one network on one task under any prior of all
+    its weights.
 
-    The position is in the coordinates of ``whiten``, ``weights = whiten.forward(position)``, in which a prior of
-    strong correlations and unequal scales is near N(0, 1); the Jacobian is in the density. The prior is of the weights
-    as one vector, with ``log_prob`` and ``event_shape``, TFP's or NumPyro's.
+    The position is in the coordinates of ``whiten``, ``weights = whiten.forward(position)``, in
+    which a prior of strong correlations and unequal scales is near N(0, 1); the Jacobian is in the
+    density. The prior is of the weights as one vector, with ``log_prob`` and ``event_shape``, TFP's
+    or NumPyro's.
 
     ValueError: a prior of another number of weights than the network has.
     """
     unravel, size = networks.weights_of(network, num_features)
     if tuple(prior.event_shape) != (size,):
-        raise ValueError(f"prior: given one of event shape {tuple(prior.event_shape)}, expected {(size,)}")
+        raise ValueError(
+            f"prior: given one of event shape {tuple(prior.event_shape)}, expected {(size,)}"
+        )
     of_labels = label_log_likelihood(network)
 
     def log_density(position, observed):
@@ -146,12 +183,18 @@ def informed_log_density(
     return log_density
 
 
-def regression_log_prior(prior: Any, noise_scale: float = 0.5) -> Callable[[dict, Observed], Float[Array, ""]]:
-    """Return the normalized log prior of the weights and of log noise; see ``regression_log_density``."""
+def regression_log_prior(
+    prior: Any, noise_scale: float = 0.5
+) -> Callable[[dict, Observed], Float[Array, ""]]:
+    """Return the normalized log prior of the weights and of log noise; see
+    ``regression_log_density``.
+    """
     for part in prior.values() if isinstance(prior, dict) else [prior]:
         at = np.asarray(part.log_prob(jnp.array(0.5)))
         if at.shape or not np.isfinite(at):
-            raise ValueError(f"prior: given one with log density {at} at 0.5, expected a finite number")
+            raise ValueError(
+                f"prior: given one with log density {at} at 0.5, expected a finite number"
+            )
     checks.number(noise_scale=noise_scale)
 
     def density(position, observed):
@@ -163,11 +206,18 @@ def regression_log_prior(prior: Any, noise_scale: float = 0.5) -> Callable[[dict
     return density
 
 
-def regression_log_likelihood(network: nn.Module) -> Callable[[dict, Observed], Float[Array, " point"]]:
-    """Return the log likelihood of each measurement times its weight, as a function of the position and the data."""
+def regression_log_likelihood(
+    network: nn.Module,
+) -> Callable[[dict, Observed], Float[Array, " point"]]:
+    """Return the log likelihood of each measurement times its weight, as a function of the position
+    and the data.
+    """
 
     def log_likelihood(position, observed):
-        mean, noise = network.apply(position["params"], observed.x), POSITIVE.forward(position["log_noise"])
+        mean, noise = (
+            network.apply(position["params"], observed.x),
+            POSITIVE.forward(position["log_noise"]),
+        )
         return observed.weight * tfd.Normal(mean, noise).log_prob(observed.y)
 
     return log_likelihood
@@ -178,10 +228,17 @@ def regression_log_density(
 ) -> Callable[[dict, Observed], Float[Array, ""]]:
     """Return log prior + log likelihood of a network that predicts the mean of normal measurements.
 
-    A position is ``{"params": the network's, "log_noise": []}``; the noise's standard deviation is half-Cauchy, of
-    median ``noise_scale``; the prior is as in ``log_prior``. To be called outside of ``jit``.
+    A position is ``{"params": the network's, "log_noise": []}``; the noise's standard deviation is
+    half-Cauchy, of median ``noise_scale``; the prior is as in ``log_prior``. To be called outside
+    of ``jit``.
 
-    ValueError: a prior whose log density is not finite (a negative sd, say), a noise scale that is not positive.
+    ValueError: a prior whose log density is not finite (a negative sd, say), a noise scale that is
+    not positive.
     """
-    of_prior, log_likelihood = regression_log_prior(prior, noise_scale), regression_log_likelihood(network)
-    return lambda position, observed: of_prior(position, observed) + log_likelihood(position, observed).sum()
+    of_prior, log_likelihood = (
+        regression_log_prior(prior, noise_scale),
+        regression_log_likelihood(network),
+    )
+    return lambda position, observed: (
+        of_prior(position, observed) + log_likelihood(position, observed).sum()
+    )

@@ -1,9 +1,10 @@
 """One network a task, under a prior that the tasks share and learn.
 
-The weights of layer ``l`` of task ``t`` are ``mean[l] + sd[l] * offset[l][t]``, non-centred: means and offsets are
-N(0, 1), a standard deviation has a hyperprior and is sampled as its logarithm. A position is ``{"mean": ..., "log_sd":
-..., "offset": ...}``, each by the names of the network's layers. A layer that is not in ``mean`` has mean 0; one that
-is not in ``offset`` is the same for all tasks.
+The weights of layer ``l`` of task ``t`` are ``mean[l] + sd[l] * offset[l][t]``, non-centred: means
+and offsets are N(0, 1), a standard deviation has a hyperprior and is sampled as its logarithm. A
+position is ``{"mean": ..., "log_sd": ..., "offset": ...}``, each by the names of the network's
+layers. A layer that is not in ``mean`` has mean 0; one that is not in ``offset`` is the same for
+all tasks.
 
     observed = densities.observe(x, y)  # [task, point, feature] and [task, point]
     starts = mcmc.normal_starts(key, hierarchical.shapes(network, num_tasks=18, num_features=2), (4,))
@@ -33,8 +34,9 @@ def shapes(
 ) -> dict:
     """Return the shapes of one position.
 
-    ``means`` are the layers whose mean is learnt, ``special`` those whose weights differ from task to task; all by
-    default. ``sd_per_weight``: a standard deviation for each weight instead of one a layer.
+    ``means`` are the layers whose mean is learnt, ``special`` those whose weights differ from task
+    to task; all by default. ``sd_per_weight``: a standard deviation for each weight instead of one
+    a layer.
 
     ValueError: no tasks, a layer that the network does not have or that is in neither list.
     """
@@ -43,7 +45,9 @@ def shapes(
     means = list(layers) if means is None else list(means)
     special = list(layers) if special is None else list(special)
     if set(means) | set(special) != set(layers):
-        raise ValueError(f"means, special: given {means} and {special}, expected to cover {list(layers)} and no other")
+        raise ValueError(
+            f"means, special: given {means} and {special}, expected to cover {list(layers)} and no other"
+        )
     scalar = jax.ShapeDtypeStruct((), jnp.float32)
 
     def of_tasks(leaf):
@@ -61,7 +65,9 @@ def task_weights(position: dict, num_tasks: int) -> dict:
 
     def one_layer(name):
         if name not in position["offset"]:
-            return jax.tree.map(lambda m: jnp.broadcast_to(m, (num_tasks, *m.shape)), position["mean"][name])
+            return jax.tree.map(
+                lambda m: jnp.broadcast_to(m, (num_tasks, *m.shape)), position["mean"][name]
+            )
 
         def scaled(log_sd, offsets):  # log_sd of one weight array, or of all arrays of the layer
             sd = POSITIVE.forward(log_sd)
@@ -70,9 +76,15 @@ def task_weights(position: dict, num_tasks: int) -> dict:
         deviations = jax.tree.map(scaled, position["log_sd"][name], position["offset"][name])
         if name not in position["mean"]:
             return deviations
-        return jax.tree.map(lambda d, m: jnp.broadcast_to(m, d.shape) + d, deviations, position["mean"][name])
+        return jax.tree.map(
+            lambda d, m: jnp.broadcast_to(m, d.shape) + d, deviations, position["mean"][name]
+        )
 
-    return {"params": {name: one_layer(name) for name in sorted({*position["mean"], *position["offset"]})}}
+    return {
+        "params": {
+            name: one_layer(name) for name in sorted({*position["mean"], *position["offset"]})
+        }
+    }
 
 
 def logits(network: nn.Module) -> Callable[[dict, Array], Array]:
@@ -82,7 +94,10 @@ def logits(network: nn.Module) -> Callable[[dict, Array], Array]:
 
 def log_prior(position: dict, hyperprior: tfd.Distribution) -> Float[Array, ""]:
     """Return the log density of means, offsets and log standard deviations, Jacobian included."""
-    normal = [tfd.Normal(0.0, 1.0).log_prob(a).sum() for a in jax.tree.leaves((position["mean"], position["offset"]))]
+    normal = [
+        tfd.Normal(0.0, 1.0).log_prob(a).sum()
+        for a in jax.tree.leaves((position["mean"], position["offset"]))
+    ]
     scale = [
         (hyperprior.log_prob(POSITIVE.forward(a)) + POSITIVE.forward_log_det_jacobian(a)).sum()
         for a in jax.tree.leaves(position["log_sd"])
@@ -93,24 +108,32 @@ def log_prior(position: dict, hyperprior: tfd.Distribution) -> Float[Array, ""]:
 def log_density(
     network: nn.Module, hyperprior: tfd.Distribution | None = None
 ) -> Callable[[dict, Observed], Float[Array, ""]]:
-    """Return the log posterior, up to a constant, of all tasks; standard deviations ~ N+(0, 1) by default."""
+    """Return the log posterior, up to a constant, of all tasks; standard deviations ~ N+(0, 1) by
+    default.
+    """
     hyperprior = tfd.HalfNormal(1.0) if hyperprior is None else hyperprior
     of_labels = label_log_likelihood(network)
     total = sum_over_tasks(lambda weights, task: of_labels(weights, task).sum())
 
     def density(position, observed):
         if observed.y.ndim != 2:
-            raise ValueError(f"observed: given y of shape {observed.y.shape}, expected [task, point]")
-        return log_prior(position, hyperprior) + total(task_weights(position, observed.y.shape[0]), observed)
+            raise ValueError(
+                f"observed: given y of shape {observed.y.shape}, expected [task, point]"
+            )
+        return log_prior(position, hyperprior) + total(
+            task_weights(position, observed.y.shape[0]), observed
+        )
 
     return density
 
 
 def sum_over_tasks(function: Callable) -> Callable:
-    """Return ``f(weights, tasks)``, the sum of ``function(weights_t, task_t)``, to be differentiated by weights alone.
+    """Return ``f(weights, tasks)``, the sum of ``function(weights_t, task_t)``, to be
+    differentiated by weights alone.
 
-    Each task's gradient is found together with its value, one task after the other, while its few numbers are in the
-    processor's cache. What stands in ``tasks`` is data: its gradient is not found, and is 0.
+    Each task's gradient is found together with its value, one task after the other, while its few
+    numbers are in the processor's cache. What stands in ``tasks`` is data: its gradient is not
+    found, and is 0.
     """
 
     @jax.custom_vjp
@@ -118,7 +141,9 @@ def sum_over_tasks(function: Callable) -> Callable:
         return jax.lax.map(lambda pair: function(*pair), (weights, tasks)).sum()
 
     def forward(weights, tasks):
-        values, gradients = jax.lax.map(lambda pair: jax.value_and_grad(function)(*pair), (weights, tasks))
+        values, gradients = jax.lax.map(
+            lambda pair: jax.value_and_grad(function)(*pair), (weights, tasks)
+        )
         return values.sum(), gradients
 
     def backward(gradients, cotangent):

@@ -1,7 +1,8 @@
-"""One chain of the book's sampler, as two programs: NUTS for warm-up, then random-length HMC for the draws.
+"""One chain of the book's sampler, as two programs: NUTS for warm-up, then random-length HMC for
+the draws.
 
-``mcmc.sample`` runs them for every chain; a density takes a position, then a task and data if there are any. Steps are
-reported to the line of ``number``, if there is one.
+``mcmc.sample`` runs them for every chain; a density takes a position, then a task and data if there
+are any. Steps are reported to the line of ``number``, if there is one.
 """
 
 from helpers import progress
@@ -38,12 +39,23 @@ class Learnt(NamedTuple):
 
 
 @partial(jax.jit, static_argnums=range(4))
-def warm_up(log_density, num_draws, target_acceptance, max_tree_depth, key, position, task, data, number=None):
+def warm_up(
+    log_density,
+    num_draws,
+    target_acceptance,
+    max_tree_depth,
+    key,
+    position,
+    task,
+    data,
+    number=None,
+):
     """Find a step size, a metric and the length of trajectories by NUTS."""
     start, unravel, flat_density = _flat(log_density, position, task, data)
 
     def length(state, info, adaptation):
-        progress.report(number, adaptation.ss_state.step, every=10)  # counted anew in every window of the metric
+        # counted anew in every window of the metric
+        progress.report(number, adaptation.ss_state.step, every=10)
         return info.num_integration_steps
 
     warmup = blackjax.staged_adaptation(
@@ -55,17 +67,31 @@ def warm_up(log_density, num_draws, target_acceptance, max_tree_depth, key, posi
         max_num_doublings=max_tree_depth,
     )
     (state, parameters), lengths = warmup.run(jax.random.wrap_key_data(key), start, num_draws)
-    log_inverse_metric, last = jnp.log(parameters["inverse_mass_matrix"]), lengths[-(num_draws // 3) :]
+    log_inverse_metric, last = (
+        jnp.log(parameters["inverse_mass_matrix"]),
+        lengths[-(num_draws // 3) :],
+    )
     at_limit = (last >= 2**max_tree_depth - 1).mean()
-    return Learnt(unravel(state.position), parameters["step_size"], log_inverse_metric, last.mean(), at_limit)
+    return Learnt(
+        unravel(state.position), parameters["step_size"], log_inverse_metric, last.mean(), at_limit
+    )
 
 
 @partial(jax.jit, static_argnums=range(4))
-def draw(log_density, num_tuning, num_samples, target_acceptance, key, learnt, task, data, number=None):
-    """Tune the step size and draw; leaves come back with a leading axis [draw], and the step size."""
+def draw(
+    log_density, num_tuning, num_samples, target_acceptance, key, learnt, task, data, number=None
+):
+    """Tune the step size and draw; leaves come back with a leading axis [draw], and the step
+    size.
+    """
     start, unravel, flat_density = _flat(log_density, learnt.position, task, data)
-    inverse_metric, most = jnp.exp(learnt.log_inverse_metric), 2 * jnp.ceil(learnt.num_steps).astype(int)
-    kernel = blackjax.dynamic_hmc.build_kernel(integration_steps_fn=lambda key: jax.random.randint(key, (), 1, most))
+    inverse_metric, most = (
+        jnp.exp(learnt.log_inverse_metric),
+        2 * jnp.ceil(learnt.num_steps).astype(int),
+    )
+    kernel = blackjax.dynamic_hmc.build_kernel(
+        integration_steps_fn=lambda key: jax.random.randint(key, (), 1, most)
+    )
     key_tuning, key_draws, key_length = jax.random.split(jax.random.wrap_key_data(key), 3)
     init, update, final = dual_averaging_adaptation(target_acceptance)
 
@@ -77,14 +103,23 @@ def draw(log_density, num_tuning, num_samples, target_acceptance, key, learnt, t
         moved, info = kernel(key, state, flat_density, step_size, inverse_metric)
         tuned = update(adaptation, info.acceptance_rate)
         adaptation = jax.tree.map(lambda new, old: jnp.where(tuning, new, old), tuned, adaptation)
-        # BlackJAX reports the energy at the trajectory's end, which is infinite for some that are rejected.
+        # BlackJAX reports the energy at the trajectory's end, which is infinite for some that are
+        # rejected.
         energy = (inverse_metric * info.momentum**2).sum() / 2 - state.logdensity
-        stats = Stats(moved.logdensity, info.is_divergent, info.acceptance_rate, energy, info.num_integration_steps)
+        stats = Stats(
+            moved.logdensity,
+            info.is_divergent,
+            info.acceptance_rate,
+            energy,
+            info.num_integration_steps,
+        )
         progress.report(number, step, every=-(-num_samples // 50))
         return (moved, adaptation), (moved.position, stats)
 
     state = blackjax.dynamic_hmc.init(start, flat_density, key_length)
-    keys = jnp.concatenate([jax.random.split(key_tuning, num_tuning), jax.random.split(key_draws, num_samples)])
+    keys = jnp.concatenate(
+        [jax.random.split(key_tuning, num_tuning), jax.random.split(key_draws, num_samples)]
+    )
     steps = None if number is None else jnp.arange(1, len(keys) + 1)
     turns = keys, jnp.arange(num_tuning + num_samples) < num_tuning, steps
     (_, adaptation), drawn = jax.lax.scan(one_draw, (state, init(learnt.step_size)), turns)

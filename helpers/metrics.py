@@ -28,14 +28,19 @@ class Calibration(NamedTuple):
     count: Int[np.ndarray, " bin"]
 
 
-def interval(values: Float[ArrayLike, "..."]) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
-    """Return the mean over independent runs, the leading axis, and half the width of its 95 % t interval.
+def interval(
+    values: Float[ArrayLike, "..."],
+) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
+    """Return the mean over independent runs, the leading axis, and half the width of its 95 % t
+    interval.
 
     ValueError: fewer than two runs, a value that is not finite.
     """
     values = np.asarray(values)
     if not values.ndim or len(values) < 2 or not np.isfinite(values).all():
-        raise ValueError(f"values: given shape {values.shape}, expected two runs or more, all finite")
+        raise ValueError(
+            f"values: given shape {values.shape}, expected two runs or more, all finite"
+        )
     return values.mean(axis=0), stats.t.ppf(0.975, len(values) - 1) * stats.sem(values, axis=0)
 
 
@@ -46,7 +51,8 @@ def accuracy(p: Float[Array, "*point"], y: Int[Array, "*point"]) -> float:
 
 
 def negative_log_likelihood(p: Float[Array, "*point"], y: Int[Array, "*point"]) -> float:
-    """Return the mean negative log probability of the labels, in nats; infinite if one had probability 0.
+    """Return the mean negative log probability of the labels, in nats; infinite if one had
+    probability 0.
 
     scikit-learn's ``log_loss`` would clip that one.
     """
@@ -61,30 +67,42 @@ def brier_score(p: Float[Array, "*point"], y: Int[Array, "*point"]) -> float:
     return float(brier_score_loss(y, p, pos_label=1))
 
 
-def calibration_error(p: Float[Array, "*point"], y: Int[Array, "*point"], num_bins: int = 10) -> Calibration:
+def calibration_error(
+    p: Float[Array, "*point"], y: Int[Array, "*point"], num_bins: int = 10
+) -> Calibration:
     """Compare probabilities with frequencies in bins of equally many points.
 
-    The error is never 0: even right probabilities miss the frequencies of finitely many labels. ``if_calibrated`` is
-    that floor, sqrt(2 / pi) standard errors a bin (the mean absolute deviation of a sum of independent labels, if
-    normal). scikit-learn's ``calibration_curve`` gives no counts, and so no errors.
+    The error is never 0: even right probabilities miss the frequencies of finitely many labels.
+    ``if_calibrated`` is that floor, sqrt(2 / pi) standard errors a bin (the mean absolute deviation
+    of a sum of independent labels, if normal). scikit-learn's ``calibration_curve`` gives no
+    counts, and so no errors.
 
     ValueError: shapes that do not fit, values out of range, more bins than points.
     """
     p, y = checks.probabilities(p, y)
     if not 1 <= num_bins <= p.size:
-        raise ValueError(f"num_bins: given {num_bins}, expected 1 to {p.size}, the number of points")
+        raise ValueError(
+            f"num_bins: given {num_bins}, expected 1 to {p.size}, the number of points"
+        )
     bins = np.empty(p.size, int)
     bins[np.argsort(p, kind="stable")] = np.arange(p.size) * num_bins // p.size
     count = np.bincount(bins)
-    confidence, frequency, variance = (np.bincount(bins, values) / count for values in (p, y, p * (1.0 - p)))
+    confidence, frequency, variance = (
+        np.bincount(bins, values) / count for values in (p, y, p * (1.0 - p))
+    )
     standard_error, share = np.sqrt(variance / count), count / p.size
-    error, floor = share @ np.abs(frequency - confidence), share @ standard_error * np.sqrt(2 / np.pi)
+    error, floor = (
+        share @ np.abs(frequency - confidence),
+        share @ standard_error * np.sqrt(2 / np.pi),
+    )
     return Calibration(float(error), float(floor), confidence, frequency, standard_error, count)
 
 
 def scores(p: Float[Array, "*point"], y: Int[Array, "*point"]) -> dict[str, float]:
     """Return one row of the book's tables: no accuracy stands alone."""
-    return _row(accuracy(p, y), negative_log_likelihood(p, y), brier_score(p, y), calibration_error(p, y))
+    return _row(
+        accuracy(p, y), negative_log_likelihood(p, y), brier_score(p, y), calibration_error(p, y)
+    )
 
 
 def _row(right, nll, brier, calibration):
@@ -96,28 +114,40 @@ def _row(right, nll, brier, calibration):
 def top_label(
     p: Float[Array, "*point class"], y: Int[Array, "*point"]
 ) -> tuple[Float[Array, "*point"], Int[Array, "*point"]]:
-    """Return the probability of the most probable class, and whether it is the label: what ``calibration_error`` takes.
+    """Return the probability of the most probable class, and whether it is the label: what
+    ``calibration_error`` takes.
 
-    ValueError: shapes that do not fit, labels outside the classes, probabilities that do not add up to 1.
+    ValueError: shapes that do not fit, labels outside the classes, probabilities that do not add up
+    to 1.
     """
     if jnp.shape(p)[:-1] != jnp.shape(y) or jnp.size(p) == 0:
-        raise ValueError(f"p, y: given shapes {jnp.shape(p)} and {jnp.shape(y)}, expected [*point, class] and [*point]")
+        raise ValueError(
+            f"p, y: given shapes {jnp.shape(p)} and {jnp.shape(y)}, expected [*point, class] and [*point]"
+        )
     total = np.asarray(p).sum(axis=-1)
     if not (np.abs(total - 1) < 1e-4).all():
-        raise ValueError(f"p: given sums over classes from {total.min()} to {total.max()}, expected 1")
+        raise ValueError(
+            f"p: given sums over classes from {total.min()} to {total.max()}, expected 1"
+        )
     checks.labels(y, p.shape[-1])
     return jnp.minimum(p.max(axis=-1), 1.0), (p.argmax(axis=-1) == y).astype(jnp.int32)
 
 
 def class_scores(p: Float[Array, "*point class"], y: Int[Array, "*point"]) -> dict[str, float]:
-    """Return ``scores`` of several classes: the Brier score sums over classes, calibration is the top label's.
+    """Return ``scores`` of several classes: the Brier score sums over classes, calibration is the
+    top label's.
 
     ValueError: as ``top_label``.
     """
     confidence, right = top_label(p, y)
     of_label = jnp.take_along_axis(p, y[..., None], axis=-1)[..., 0]
     brier = (p**2).sum(axis=-1).mean() - 2 * of_label.mean() + 1
-    return _row(right.astype(p.dtype).mean(), -jnp.log(of_label).mean(), brier, calibration_error(confidence, right))
+    return _row(
+        right.astype(p.dtype).mean(),
+        -jnp.log(of_label).mean(),
+        brier,
+        calibration_error(confidence, right),
+    )
 
 
 def mixture_cdf(
@@ -130,8 +160,11 @@ def mixture_cdf(
     return special.ndtr(_standardized(mean, sd, y)[0]).mean(axis=0)
 
 
-def mixture_nll(mean: Float[Array, "*draw point"], sd: Float[Array, "*draw"], y: Float[Array, " point"]) -> float:
-    """Return the mean negative log predictive density, in nats: each density is averaged over the draws first.
+def mixture_nll(
+    mean: Float[Array, "*draw point"], sd: Float[Array, "*draw"], y: Float[Array, " point"]
+) -> float:
+    """Return the mean negative log predictive density, in nats: each density is averaged over the
+    draws first.
 
     ValueError: as ``mixture_cdf``.
     """
@@ -141,13 +174,16 @@ def mixture_nll(mean: Float[Array, "*draw point"], sd: Float[Array, "*draw"], y:
 
 
 def coverage(cdf: Float[np.ndarray, " point"], level: float) -> float:
-    """Return the share of points within the central interval of probability ``level``; ``cdf`` from ``mixture_cdf``.
+    """Return the share of points within the central interval of probability ``level``; ``cdf`` from
+    ``mixture_cdf``.
 
     ValueError: no points, values that are no probabilities, a level that is not between 0 and 1.
     """
     cdf = np.asarray(cdf)
     if not cdf.size or not ((cdf >= 0) & (cdf <= 1)).all():
-        raise ValueError(f"cdf: given shape {cdf.shape}, values {cdf.ravel()[:3]}..., expected probabilities, not none")
+        raise ValueError(
+            f"cdf: given shape {cdf.shape}, values {cdf.ravel()[:3]}..., expected probabilities, not none"
+        )
     checks.number(high=1.0, level=level)
     return float((np.abs(cdf - 0.5) <= level / 2).mean())
 
@@ -155,9 +191,17 @@ def coverage(cdf: Float[np.ndarray, " point"], level: float) -> float:
 def _standardized(mean, sd, y):
     """Return (y - mean) / sd as [draw, point], and sd as [draw, 1]."""
     mean, sd, y = (np.asarray(a, np.float64) for a in (mean, sd, y))
-    if y.ndim != 1 or mean.ndim < 2 or mean.shape[-1:] != y.shape or mean.shape[:-1] != sd.shape or not mean.size:
+    if (
+        y.ndim != 1
+        or mean.ndim < 2
+        or mean.shape[-1:] != y.shape
+        or mean.shape[:-1] != sd.shape
+        or not mean.size
+    ):
         given = f"{mean.shape}, {sd.shape} and {y.shape}"
-        raise ValueError(f"mean, sd, y: given shapes {given}, expected [*draw, point], [*draw] and [point], none 0")
+        raise ValueError(
+            f"mean, sd, y: given shapes {given}, expected [*draw, point], [*draw] and [point], none 0"
+        )
     checks.finite(mean=mean, sd=sd, y=y)
     if not (sd > 0).all():
         raise ValueError(f"sd: given a least value of {sd.min()}, expected all positive")

@@ -1,4 +1,6 @@
-"""Networks as Flax Linen modules: ``MLP().init(key, x)`` makes the weights, ``MLP().apply(params, x)`` uses them."""
+"""Networks as Flax Linen modules: ``MLP().init(key, x)`` makes the weights, ``MLP().apply(params,
+x)`` uses them.
+"""
 
 from helpers import checks
 
@@ -13,10 +15,12 @@ from jaxtyping import Array, Float
 
 
 class MLP(nn.Module):
-    """Multi-layer perceptron from points to one logit a point, or to one a class if there are several outputs.
+    """Multi-layer perceptron from points to one logit a point, or to one a class if there are
+    several outputs.
 
-    The default is the sources' two-moons network: 2-5-5-1, tanh, no biases (40 weights). Its parameters are
-    ``{"params": {"Dense_0": {"kernel": ...}, ...}}``. Without hidden layers it is linear.
+    The default is the sources' two-moons network: 2-5-5-1, tanh, no biases (40 weights). Its
+    parameters are ``{"params": {"Dense_0": {"kernel": ...}, ...}}``. Without hidden layers it is
+    linear.
 
     ValueError: a layer without units, an activation that is not a function.
     """
@@ -28,11 +32,17 @@ class MLP(nn.Module):
 
     def __post_init__(self):
         """Check the sizes and the activation before Flax does anything with them."""
-        if not isinstance(self.hidden, Sequence) or any(units != int(units) or units < 1 for units in self.hidden):
-            raise ValueError(f"hidden: given {self.hidden}, expected a sequence of integers of 1 or more, one a layer")
+        if not isinstance(self.hidden, Sequence) or any(
+            units != int(units) or units < 1 for units in self.hidden
+        ):
+            raise ValueError(
+                f"hidden: given {self.hidden}, expected a sequence of integers of 1 or more, one a layer"
+            )
         checks.count(num_outputs=self.num_outputs)
         if not callable(self.activation):
-            raise ValueError(f"activation: given {self.activation!r}, expected a function such as flax.linen.tanh")
+            raise ValueError(
+                f"activation: given {self.activation!r}, expected a function such as flax.linen.tanh"
+            )
         super().__post_init__()
 
     @nn.compact
@@ -50,9 +60,13 @@ def parameter_shapes(network: nn.Module, num_features: int) -> dict:
 
 
 def weights_of(network: nn.Module, num_features: int) -> tuple[Callable[[Array], dict], int]:
-    """Return the function that makes parameters of one vector, in the order of ``ravel_pytree``, and its length."""
+    """Return the function that makes parameters of one vector, in the order of ``ravel_pytree``,
+    and its length.
+    """
     shapes = parameter_shapes(network, num_features)
-    vector, unravel = ravel_pytree(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
+    vector, unravel = ravel_pytree(
+        jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
+    )
     return unravel, vector.size
 
 

@@ -1,4 +1,6 @@
-"""Figures: functions of axes and arrays, such as ``plots.surface(ax, p)``; one colour and one marker per meaning."""
+"""Figures: functions of axes and arrays, such as ``plots.surface(ax, p)``; one colour and one
+marker per meaning.
+"""
 
 from helpers.metrics import Calibration
 
@@ -16,7 +18,9 @@ from matplotlib_inline.backend_inline import set_matplotlib_formats
 CLASS_0, CLASS_1, CLASS_2 = "#0072B2", "#D55E00", "#C9B800"
 TOTAL, ALEATORIC, EPISTEMIC = "#555555", "#009E73", "#AA4499"
 TRUTH = "#000000"
-PROBABILITY_MAP = LinearSegmentedColormap.from_list("probability", ["#7FB2DA", "#F8F8F6", "#EFAE7C"])
+PROBABILITY_MAP = LinearSegmentedColormap.from_list(
+    "probability", ["#7FB2DA", "#F8F8F6", "#EFAE7C"]
+)
 ALEATORIC_MAP = LinearSegmentedColormap.from_list("aleatoric", ["#FFFFFF", ALEATORIC, "#00382A"])
 EPISTEMIC_MAP = LinearSegmentedColormap.from_list("epistemic", ["#FFFFFF", EPISTEMIC, "#3D1538"])
 TOTAL_MAP = LinearSegmentedColormap.from_list("total", ["#FFFFFF", "#8A8A8A", "#1E1E1E"])
@@ -36,24 +40,46 @@ def grid(size: int = 61) -> Float[Array, "point 2"]:
 
 
 def points(ax: Axes, x: Float[Array, "point 2"], y: Int[Array, " point"], size: float = 16) -> None:
-    """Draw labelled points: class 0 as blue circles, class 1 as orange triangles, class 2 as yellow squares."""
+    """Draw labelled points: class 0 as blue circles, class 1 as orange triangles, class 2 as yellow
+    squares.
+    """
     kinds = ((0, CLASS_0, "o"), (1, CLASS_1, "^"), (2, CLASS_2, "s"))
     for label, colour, marker in kinds[: int(np.max(y, initial=1)) + 1]:
         part = np.asarray(x)[np.asarray(y) == label]
-        ax.scatter(*part.T, s=size, c=colour, marker=marker, edgecolors="white", linewidths=0.4, label=f"class {label}")
+        ax.scatter(
+            *part.T,
+            s=size,
+            c=colour,
+            marker=marker,
+            edgecolors="white",
+            linewidths=0.4,
+            label=f"class {label}",
+        )
 
 
-def surface(ax: Axes, values: Float[Array, " point"], colours=PROBABILITY_MAP, high: float = 1.0, boundary=True):
-    """Draw values at ``grid()`` as an image from 0 to ``high``, and the line where a probability is 1/2."""
+def surface(
+    ax: Axes,
+    values: Float[Array, " point"],
+    colours=PROBABILITY_MAP,
+    high: float = 1.0,
+    boundary=True,
+):
+    """Draw values at ``grid()`` as an image from 0 to ``high``, and the line where a probability is
+    1/2.
+    """
     size = round(np.sqrt(values.size))
     image, extent = np.asarray(values).reshape(size, size), (-LIMIT, LIMIT, -LIMIT, LIMIT)
-    drawn = ax.imshow(image, extent=extent, cmap=colours, vmin=0, vmax=high, origin="lower", rasterized=True)
+    drawn = ax.imshow(
+        image, extent=extent, cmap=colours, vmin=0, vmax=high, origin="lower", rasterized=True
+    )
     if boundary:
         ax.contour(image, levels=[0.5], extent=extent, colors=TRUTH, linewidths=1.0)
     return drawn
 
 
-def task_panels(num_tasks: int, draw: Callable[[Axes, int], None], columns: int = 6) -> tuple[Figure, np.ndarray]:
+def task_panels(
+    num_tasks: int, draw: Callable[[Axes, int], None], columns: int = 6
+) -> tuple[Figure, np.ndarray]:
     """Make one panel a task and call ``draw(ax, task)`` on each."""
     rows = -(-num_tasks // columns)
     size = (7.5, 1.42 * rows)
@@ -63,16 +89,31 @@ def task_panels(num_tasks: int, draw: Callable[[Axes, int], None], columns: int 
             ax.set_axis_off()
             continue
         draw(ax, task)
-        ax.set(xlim=(-LIMIT, LIMIT), ylim=(-LIMIT, LIMIT), xticks=[-2, 0, 2], yticks=[-2, 0, 2], aspect="equal")
+        ax.set(
+            xlim=(-LIMIT, LIMIT),
+            ylim=(-LIMIT, LIMIT),
+            xticks=[-2, 0, 2],
+            yticks=[-2, 0, 2],
+            aspect="equal",
+        )
         ax.tick_params(labelsize=7, length=2)
         ax.set_title(ax.get_title(loc="left") or f"task {task + 1}", fontsize=8, pad=2)
     return fig, axes
 
 
-def reliability(ax: Axes, calibration: Calibration, label: str, colour: str, marker: str = "o") -> None:
-    """Draw frequency against confidence, bars of two standard errors, and the diagonal of calibration."""
+def reliability(
+    ax: Axes, calibration: Calibration, label: str, colour: str, marker: str = "o"
+) -> None:
+    """Draw frequency against confidence, bars of two standard errors, and the diagonal of
+    calibration.
+    """
     ax.plot([0, 1], [0, 1], color=TRUTH, linewidth=0.8, linestyle="--", zorder=0)
     points, bars = (calibration.confidence, calibration.frequency), 2 * calibration.standard_error
     ax.errorbar(*points, bars, color=colour, marker=marker, label=label, linewidth=1.2)
-    ax.set(xlabel="predicted probability of class 1", ylabel="frequency of class 1", xlim=(0, 1), ylim=(0, 1))
+    ax.set(
+        xlabel="predicted probability of class 1",
+        ylabel="frequency of class 1",
+        xlim=(0, 1),
+        ylim=(0, 1),
+    )
     ax.set_aspect("equal")

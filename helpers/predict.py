@@ -2,7 +2,8 @@
 
     predict.variance_split(predict.probabilities(network.apply, posterior.draws, x)).epistemic
 
-Both splits come from the probabilities of the draws, never from sampled labels, whose sd is a function of their mean.
+Both splits come from the probabilities of the draws, never from sampled labels, whose sd is a
+function of their mean.
 """
 
 from helpers import checks
@@ -24,8 +25,11 @@ class Split(NamedTuple):
     epistemic: Float[Array, " point"]
 
 
-def probabilities(apply: Callable, draws: Any, x: Float[Array, "point feature"]) -> Float[Array, "chain draw point"]:
-    """Return p(y = 1 | x, w) for every draw w; ``apply(position, x)`` gives the logits [point] of one.
+def probabilities(
+    apply: Callable, draws: Any, x: Float[Array, "point feature"]
+) -> Float[Array, "chain draw point"]:
+    """Return p(y = 1 | x, w) for every draw w; ``apply(position, x)`` gives the logits [point] of
+    one.
 
     ValueError: draws without the two leading axes [chain, draw].
     """
@@ -41,13 +45,17 @@ def variance_split(p: Float[Array, "chain draw point"]) -> Split:
 
 
 def entropy_split(p: Float[Array, "chain draw point"]) -> Split:
-    """Split the entropy of a label, in bits: entropy of the mean = mean entropy + mutual information."""
+    """Split the entropy of a label, in bits: entropy of the mean = mean entropy + mutual
+    information.
+    """
     return class_entropy_split(jnp.stack([p, 1 - p], axis=-1))
 
 
 @jax.jit
 def class_entropy_split(p: Float[Array, "chain draw point class"]) -> Split:
-    """Split the entropy of a label of several classes as ``entropy_split`` does; log2(classes) bits at most."""
+    """Split the entropy of a label of several classes as ``entropy_split`` does; log2(classes) bits
+    at most.
+    """
     total = entr(p.mean(axis=(0, 1))).sum(axis=-1) / jnp.log(2.0)
     aleatoric = entr(p).sum(axis=-1).mean(axis=(0, 1)) / jnp.log(2.0)
     # Rounding may leave a tiny negative difference where all draws agree.

@@ -1,7 +1,8 @@
 """A line that says how far a long call is: its phase, its steps, the seconds that are left.
 
-Compiled programs report their steps on the way and compute the same as without a line, so draws are the same. The line
-is tqdm's, a widget in a notebook and text in a terminal; the thread that called draws it, ten times a second.
+Compiled programs report their steps on the way and compute the same as without a line, so draws are
+the same. The line is tqdm's, a widget in a notebook and text in a terminal; the thread that called
+draws it, ten times a second.
 
     with progress.line(True) as shown, ThreadPoolExecutor() as pool:
         futures = [pool.submit(program, key, progress.number(shown)) for key in keys]
@@ -42,7 +43,9 @@ def reader() -> bool:
 
 @contextmanager
 def line(wanted: bool | None) -> Iterator[Line | None]:
-    """Yield a line, or None where none is ``wanted``; a ``wanted`` of None means: where a person runs a notebook."""
+    """Yield a line, or None where none is ``wanted``; a ``wanted`` of None means: where a person
+    runs a notebook.
+    """
     if not (reader() if wanted is None else wanted):
         yield None
         return
@@ -79,7 +82,9 @@ def _add(number, steps):
 
 
 def follow(shown: Line | None, phase: str, total: int, futures: Sequence[Future]) -> list[Any]:
-    """Return the results of futures; meanwhile show how many of a phase's ``total`` steps they have reported."""
+    """Return the results of futures; meanwhile show how many of a phase's ``total`` steps they have
+    reported.
+    """
     if shown is not None:
         bar, number = shown
         before, waiting = _reported[number], futures

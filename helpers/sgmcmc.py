@@ -1,7 +1,8 @@
 """Sampling from minibatches: the loop that every such sampler shares.
 
-A sampler is anything in the shape of BlackJAX's: ``init(position, key)`` and ``step(key, state, minibatch,
-step_size)``, where a state is a position or holds one. ``helpers.sgfs`` is one, ``blackjax.sgld(gradient)`` another.
+A sampler is anything in the shape of BlackJAX's: ``init(position, key)`` and ``step(key, state,
+minibatch, step_size)``, where a state is a position or holds one. ``helpers.sgfs`` is one,
+``blackjax.sgld(gradient)`` another.
 
     algorithm = sgfs.sgfs(log_prior, log_likelihood, data_size=500)
     sgmcmc.sample(key, algorithm, starts, points, batch_size=50, step_size=1e-3, num_warmup=2000, num_samples=500)
@@ -46,19 +47,24 @@ def sample(
 ) -> Any:
     """Run chains on minibatches drawn inside the loop; what is thrown away is never stored.
 
-    A chain repeats ``num_cycles`` times: ``num_warmup`` steps without a draw, then ``num_samples`` draws, each after
-    ``thin`` steps. Chains run on threads, one program for all, as in ``mcmc.sample``.
+    A chain repeats ``num_cycles`` times: ``num_warmup`` steps without a draw, then ``num_samples``
+    draws, each after ``thin`` steps. Chains run on threads, one program for all, as in
+    ``mcmc.sample``.
 
     Args:
         initial_positions: pytree of starts, leading axis [chain].
         data: pytree, leading axis [datum].
-        step_size: a number, or a function of the step's index; all of them are one array, so another one compiles
-            nothing again.
-        replace: whether a minibatch may hold a datum twice; without, a step costs a sort of all data.
-        keep: what is stored of a state, leading axes [chain, draw], the draws of all cycles one after the other.
-        progress: whether a line says how far it is; by default in the notebooks that readers run. Draws are the same.
+        step_size: a number, or a function of the step's index; all of them are one array, so
+            another one compiles nothing again.
+        replace: whether a minibatch may hold a datum twice; without, a step costs a sort of all
+            data.
+        keep: what is stored of a state, leading axes [chain, draw], the draws of all cycles one
+            after the other.
+        progress: whether a line says how far it is; by default in the notebooks that readers run.
+            Draws are the same.
 
-    ValueError: no chains, data, draws or cycles, a batch larger than the data, a step size that is not positive.
+    ValueError: no chains, data, draws or cycles, a batch larger than the data, a step size that is
+    not positive.
     FloatingPointError: a chain that is not finite; it names the first such draw of each.
     """
     (num_data,) = checks.leading("data", data, ("datum",))
@@ -66,8 +72,12 @@ def sample(
     checks.count(batch_size=batch_size, num_samples=num_samples, thin=thin, num_cycles=num_cycles)
     checks.count(least=0, num_warmup=num_warmup)
     if batch_size > num_data:
-        raise ValueError(f"batch_size: given {batch_size}, expected at most {num_data}, the number of data")
-    step_sizes = _step_sizes(step_size, num_cycles * (num_warmup + num_samples * thin)).reshape(num_cycles, -1)
+        raise ValueError(
+            f"batch_size: given {batch_size}, expected at most {num_data}, the number of data"
+        )
+    step_sizes = _step_sizes(step_size, num_cycles * (num_warmup + num_samples * thin)).reshape(
+        num_cycles, -1
+    )
     lengths = num_warmup, num_samples, thin
     keys = jax.random.key_data(jax.random.split(key, (num_chains, 2)))
     with ThreadPoolExecutor(cores()) as pool, lines.line(progress) as shown:
@@ -79,10 +89,16 @@ def sample(
                 state = algorithm.init(position, jax.random.wrap_key_data(keys[chain, 0]))
                 state = jax.tree.map(jnp.asarray, state)
                 units.append((keys[chain, 1], state, step_sizes, data, lines.number(shown)))
-            run = _one_chain.lower(algorithm.step, keep, lengths, batch_size, replace, *units[0]).compile()
-        futures = [pool.submit(lambda unit: jax.tree.map(np.asarray, run(*unit)), unit) for unit in units]
+            run = _one_chain.lower(
+                algorithm.step, keep, lengths, batch_size, replace, *units[0]
+            ).compile()
+        futures = [
+            pool.submit(lambda unit: jax.tree.map(np.asarray, run(*unit)), unit) for unit in units
+        ]
         parts = lines.follow(shown, "chains", num_chains * step_sizes.size, futures)
-    draws = jax.tree.map(lambda *leaves: np.stack(leaves).reshape(num_chains, -1, *leaves[0].shape[2:]), *parts)
+    draws = jax.tree.map(
+        lambda *leaves: np.stack(leaves).reshape(num_chains, -1, *leaves[0].shape[2:]), *parts
+    )
     _check_finite(draws, num_chains)
     return jax.device_put(draws)
 
@@ -94,7 +110,9 @@ def _one_chain(step, keep, lengths, batch_size, replace, key, state, step_sizes,
     num_data = jax.tree.leaves(data)[0].shape[0]
 
     def several(state, key, step_sizes):
-        """As many steps as there are step sizes: their minibatches are drawn at once, which is cheaper."""
+        """As many steps as there are step sizes: their minibatches are drawn at once, which is
+        cheaper.
+        """
         count = step_sizes.shape[0]
         key_batches, key_steps = jax.random.split(key)
         if replace:
@@ -141,7 +159,9 @@ def _one_chain(step, keep, lengths, batch_size, replace, key, state, step_sizes,
         blocks = jax.random.split(key_blocks, count), step_sizes.reshape(-1, block), counted(count)
         return jax.lax.scan(one_block, state, blocks)[0]
 
-    return jax.lax.scan(cycle, state, (jax.random.split(jax.random.wrap_key_data(key), len(step_sizes)), step_sizes))[1]
+    return jax.lax.scan(
+        cycle, state, (jax.random.split(jax.random.wrap_key_data(key), len(step_sizes)), step_sizes)
+    )[1]
 
 
 def _step_sizes(step_size, num_steps):
@@ -150,14 +170,21 @@ def _step_sizes(step_size, num_steps):
     values = np.broadcast_to(given, index.shape)
     bad = np.flatnonzero(~(values > 0))
     if len(bad):
-        raise ValueError(f"step_size: given {values[bad[0]]} at step {bad[0]}, expected a positive number")
+        raise ValueError(
+            f"step_size: given {values[bad[0]]} at step {bad[0]}, expected a positive number"
+        )
     return values
 
 
 def _check_finite(draws, num_chains):
     for path, leaf in jax.tree_util.tree_flatten_with_path(draws)[0]:
         finite = np.isfinite(leaf).reshape(num_chains, leaf.shape[1], -1).all(axis=2)
-        where = {chain: int(np.argmin(finite[chain])) for chain in np.flatnonzero(~finite.all(axis=1)).tolist()}
+        where = {
+            chain: int(np.argmin(finite[chain]))
+            for chain in np.flatnonzero(~finite.all(axis=1)).tolist()
+        }
         if where:
             name = jax.tree_util.keystr(path) or "position"
-            raise FloatingPointError(f"{name} is not finite, first in {where} (chain: draw); try a smaller step size")
+            raise FloatingPointError(
+                f"{name} is not finite, first in {where} (chain: draw); try a smaller step size"
+            )

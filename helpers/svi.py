@@ -1,8 +1,8 @@
 """Stochastic variational inference: NumPyro's guides and SVI, as pure functions.
 
 A guide is a function that makes NumPyro's guide of a model, such as ``AutoNormal`` or
-``partial(AutoNormal, init_scale=1e-3)``. It is called anew inside every program, so that ``run`` and
-``draw`` are pure and may be ``vmap``ped over keys, data and parameters.
+``partial(AutoNormal, init_scale=1e-3)``. It is called anew inside every program, so that ``run``
+and ``draw`` are pure and may be ``vmap``ped over keys, data and parameters.
 
     fitted = svi.fit(key, model, AutoNormal, (observed,))
     weights = svi.network_position(svi.draw(key_draw, model, AutoNormal, fitted.params, (observed,), 1000))
@@ -26,7 +26,8 @@ from jaxtyping import Array, Float, Key
 from numpyro import handlers
 from numpyro.infer import SVI, TraceMeanField_ELBO
 
-ELBO = TraceMeanField_ELBO(num_particles=10)  # the Kullback-Leibler divergence in closed form where there is one
+# the Kullback-Leibler divergence in closed form where there is one
+ELBO = TraceMeanField_ELBO(num_particles=10)
 CLIPPED_ADAM = optax.chain(optax.clip_by_global_norm(10.0), optax.adam(1e-2))
 
 
@@ -34,7 +35,8 @@ class Fit(NamedTuple):
     """A fitted guide."""
 
     params: dict  # of the guide, by NumPyro's names
-    losses: Float[Array, " step"]  # estimates of minus the ELBO, nats: each is of the parameters before its step
+    # estimates of minus the ELBO, nats: each is of the parameters before its step
+    losses: Float[Array, " step"]
 
 
 def run(
@@ -47,22 +49,31 @@ def run(
     loss: Any = ELBO,
     optimizer: optax.GradientTransformation = CLIPPED_ADAM,
 ) -> Fit:
-    """Fit a guide by NumPyro's ``SVI.run``, as a pure function of arrays: to be mapped; ``check_losses`` comes after.
+    """Fit a guide by NumPyro's ``SVI.run``, as a pure function of arrays: to be mapped;
+    ``check_losses`` comes after.
 
-    The model is called with ``*args``, where data belong; a ``plate`` with a ``subsample_size`` makes every step see a
-    minibatch of its own. ``TraceMeanField_ELBO`` is for guides without correlations, others want ``Trace_ELBO``.
+    The model is called with ``*args``, where data belong; a ``plate`` with a ``subsample_size``
+    makes every step see a minibatch of its own. ``TraceMeanField_ELBO`` is for guides without
+    correlations, others want ``Trace_ELBO``.
 
     ValueError: no steps.
     """
     checks.count(num_steps=num_steps)
     with standard():
-        found = SVI(model, guide(model), optimizer, loss).run(key, num_steps, *args, progress_bar=False)
+        found = SVI(model, guide(model), optimizer, loss).run(
+            key, num_steps, *args, progress_bar=False
+        )
     # A random Flax module leaves a parameter without numbers, the place where its sites go.
-    return Fit({name: value for name, value in found.params.items() if jax.tree.leaves(value)}, found.losses)
+    return Fit(
+        {name: value for name, value in found.params.items() if jax.tree.leaves(value)},
+        found.losses,
+    )
 
 
 @partial(jax.jit, static_argnums=(1, 2), static_argnames=("num_steps", "loss", "optimizer"))
-def _compiled(key, model, guide, args, number, *, num_steps=10_000, optimizer=CLIPPED_ADAM, **settings):
+def _compiled(
+    key, model, guide, args, number, *, num_steps=10_000, optimizer=CLIPPED_ADAM, **settings
+):
     if number is not None:
         optimizer = optax.chain(optimizer, _reporting(number, -(-num_steps // 100)))
     return run(key, model, guide, args, num_steps=num_steps, optimizer=optimizer, **settings)
@@ -79,12 +90,19 @@ def _reporting(number, every):
 
 
 def fit(
-    key: Key[Array, ""], model: Callable, guide: Callable, args: tuple, *, progress: bool | None = None, **settings: Any
+    key: Key[Array, ""],
+    model: Callable,
+    guide: Callable,
+    args: tuple,
+    *,
+    progress: bool | None = None,
+    **settings: Any,
 ) -> Fit:
-    """Do as ``run`` does, with checks, in one program: a second call with the same functions compiles nothing again.
+    """Do as ``run`` does, with checks, in one program: a second call with the same functions
+    compiles nothing again.
 
-    ``progress`` says whether a line tells how far it is, by default in the notebooks that readers run; the fit is the
-    same.
+    ``progress`` says whether a line tells how far it is, by default in the notebooks that readers
+    run; the fit is the same.
 
     ValueError: no steps, data that are not finite.
     FloatingPointError: an estimate of the ELBO that is not finite.
@@ -112,10 +130,14 @@ def check_losses(losses: Float[ArrayLike, "*run step"]) -> None:
     bad = np.argwhere(~np.isfinite(np.asarray(losses)))
     if len(bad):
         share = f"from step {bad[:, -1].min()} on ({len(bad)} of {np.size(losses)} estimates)"
-        raise FloatingPointError(f"the ELBO is not finite {share}; a smaller step size or init_scale may help")
+        raise FloatingPointError(
+            f"the ELBO is not finite {share}; a smaller step size or init_scale may help"
+        )
 
 
-def draw(key: Key[Array, ""], model: Callable, guide: Callable, params: dict, args: tuple, num_draws: int) -> dict:
+def draw(
+    key: Key[Array, ""], model: Callable, guide: Callable, params: dict, args: tuple, num_draws: int
+) -> dict:
     """Draw from a fitted guide: every site of the model, leading axis [draw].
 
     ValueError: no draws.
@@ -123,7 +145,9 @@ def draw(key: Key[Array, ""], model: Callable, guide: Callable, params: dict, ar
     checks.count(num_draws=num_draws)
     key_set_up, key_draw = jax.random.split(key)
     with standard():
-        return made(key_set_up, model, guide, args).sample_posterior(key_draw, params, *args, sample_shape=(num_draws,))
+        return made(key_set_up, model, guide, args).sample_posterior(
+            key_draw, params, *args, sample_shape=(num_draws,)
+        )
 
 
 def made(key: Key[Array, ""], model: Callable, guide: Callable, args: tuple) -> Any:
@@ -135,7 +159,9 @@ def made(key: Key[Array, ""], model: Callable, guide: Callable, args: tuple) -> 
 
 
 def network_position(draws: dict, prefix: str = "net/") -> dict:
-    """Return the sites of a random Flax module as Flax's parameters, ``{"params": {"Dense_0": {"kernel": ...}}}``."""
+    """Return the sites of a random Flax module as Flax's parameters, ``{"params": {"Dense_0":
+    {"kernel": ...}}}``.
+    """
     layers = {}
     for name, value in draws.items():
         if name.startswith(prefix):

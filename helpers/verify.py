@@ -33,9 +33,11 @@ class Target(NamedTuple):
 class Verdict(NamedTuple):
     """How far averages lie from exact values, one entry a quantity."""
 
-    difference: Float[np.ndarray, " quantity"]  # of mean and exact value, in standard deviations of the quantity
+    # of mean and exact value, in standard deviations of the quantity
+    difference: Float[np.ndarray, " quantity"]
     error: Float[np.ndarray, " quantity"]  # Monte Carlo standard error of the difference
-    allowed: Float[np.ndarray, " quantity"]  # what chance, and a bias that is stated, explain of the difference
+    # what chance, and a bias that is stated, explain of the difference
+    allowed: Float[np.ndarray, " quantity"]
     ess: Float[np.ndarray, " quantity"]  # of chains taken one at a time
     rhat: Float[np.ndarray, " quantity"]
     rhat_bound: Float[np.ndarray, " quantity"]
@@ -43,41 +45,56 @@ class Verdict(NamedTuple):
     passed: Bool[np.ndarray, " quantity"]  # enough, and the difference is allowed
 
 
-def judge(draws: Any, target: Target | Float[np.ndarray, "*quantity"], chance: float = CHANCE, bias: float = 0.0):
+def judge(
+    draws: Any,
+    target: Target | Float[np.ndarray, "*quantity"],
+    chance: float = CHANCE,
+    bias: float = 0.0,
+):
     """Compare the averages of a run with exact expectations.
 
-    No tolerance is set by hand: a difference, and an R-hat, may be as large as ``chance``, shared by all
-    quantities, allows at the run's own effective sample size. A run with fewer than 400 effective draws, counted
-    in chains taken one at a time, does not pass. A right run fails with probability 2 ``chance`` at most, whatever the
-    number of quantities. Of runs with one mean off by 0.2 sd at an ESS of 1000, 96 % are found if there is one quantity
-    and 87 % if there are twenty; off by 0.1 sd at 4000, 97 % and 88 % (2000 simulated runs, ``tests/test_verify.py``).
+    No tolerance is set by hand: a difference, and an R-hat, may be as large as ``chance``, shared
+    by all quantities, allows at the run's own effective sample size. A run with fewer than 400
+    effective draws, counted in chains taken one at a time, does not pass. A right run fails with
+    probability 2 ``chance`` at most, whatever the number of quantities. Of runs with one mean off
+    by 0.2 sd at an ESS of 1000, 96 % are found if there is one quantity and 87 % if there are
+    twenty; off by 0.1 sd at 4000, 97 % and 88 % (2000 simulated runs, ``tests/test_verify.py``).
 
     Args:
-        draws: pytree like the target's position, leading axes [chain, draw]; with exact values, the quantities
-            themselves, [chain, draw, *quantity].
+        draws: pytree like the target's position, leading axes [chain, draw]; with exact values, the
+            quantities themselves, [chain, draw, *quantity].
         target: a ``Target``, or the exact values.
-        bias: what a sampler that is not exact is known to be off by, in standard deviations of the quantity.
+        bias: what a sampler that is not exact is known to be off by, in standard deviations of the
+            quantity.
 
-    ValueError: fewer than 2 chains or 8 draws, shapes that do not fit, draws that are not finite, a negative bias.
+    ValueError: fewer than 2 chains or 8 draws, shapes that do not fit, draws that are not finite, a
+    negative bias.
     """
     checks.number(bias=bias, closed=True)
     num_chains, num_draws = checks.leading("draws", draws, ("chain", "draw"))
     if num_chains < 2 or num_draws < 8:
-        raise ValueError(f"draws: given {num_chains} chains of {num_draws}, expected 2 of 8 at least")
+        raise ValueError(
+            f"draws: given {num_chains} chains of {num_draws}, expected 2 of 8 at least"
+        )
     checks.finite(draws=draws)
     if isinstance(target, Target):
         draws, target = _quantities(target.quantities, draws), target.exact
     values, exact = np.asarray(draws, np.float64), np.asarray(target, np.float64)
     if values.shape[2:] != exact.shape:
-        raise ValueError(f"draws, target: given {values.shape[2:]} quantities and {exact.shape} exact values")
+        raise ValueError(
+            f"draws, target: given {values.shape[2:]} quantities and {exact.shape} exact values"
+        )
     values, exact = values.reshape(num_chains, num_draws, -1), exact.ravel()
     found, spread = summarize(values), values.std(axis=(0, 1))
     spread = np.where(spread > 0, spread, np.nan)  # what never moved has no error
     difference, error = (values.mean(axis=(0, 1)) - exact) / spread, standard_error(values) / spread
     bound = rhat_bound(found.ess_alone, exact.size, num_draws, num_chains, chance)
-    enough = (found.ess_alone >= LEAST_ESS) & (found.rhat <= bound)  # both false where nothing moved: NaN
+    # both false where nothing moved: NaN
+    enough = (found.ess_alone >= LEAST_ESS) & (found.rhat <= bound)
     # The error is itself estimated, hence Student's t.
-    allowed = bias + stats.t.isf(chance / 2 / exact.size, np.maximum(found.ess_alone, 10) / 5) * error
+    allowed = (
+        bias + stats.t.isf(chance / 2 / exact.size, np.maximum(found.ess_alone, 10) / 5) * error
+    )
     passed = enough & (np.abs(difference) <= allowed)
     return Verdict(difference, error, allowed, found.ess_alone, found.rhat, bound, enough, passed)
 
@@ -87,14 +104,20 @@ def _quantities(function, draws):
     return jax.lax.map(lambda chain: jax.lax.map(function, chain), draws)
 
 
-def ranks(values: Float[Array, " replication draw *quantity"], truth: Float[Array, " replication *quantity"]) -> Int:
-    """Return how many draws lie below the value that made the data (Talts et al. 2018); ties count half, rounded down.
+def ranks(
+    values: Float[Array, " replication draw *quantity"],
+    truth: Float[Array, " replication *quantity"],
+) -> Int:
+    """Return how many draws lie below the value that made the data (Talts et al. 2018); ties count
+    half, rounded down.
 
     ValueError: shapes that do not fit, or values that are not finite.
     """
     values, truth = np.asarray(values), np.asarray(truth)
     if values.ndim < 2 or (values.shape[0], *values.shape[2:]) != truth.shape:
-        raise ValueError(f"values, truth: given {values.shape} and {truth.shape}, expected one axis of draws more")
+        raise ValueError(
+            f"values, truth: given {values.shape} and {truth.shape}, expected one axis of draws more"
+        )
     checks.finite(values=values, truth=truth)
     below, equal = (values < truth[:, None]).sum(axis=1), (values == truth[:, None]).sum(axis=1)
     return below + equal // 2

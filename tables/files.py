@@ -1,4 +1,6 @@
-"""A posterior as a file: ``files.save("posterior.nc", network, recipe, posterior)``, ``files.load("posterior.nc")``."""
+"""A posterior as a file: ``files.save("posterior.nc", network, recipe, posterior)``,
+``files.load("posterior.nc")``.
+"""
 
 from helpers import networks
 from helpers.diagnostics import arviz
@@ -17,18 +19,27 @@ from tables.frames import Recipe
 
 
 def save(path: Path | str, network: networks.MLP, recipe: Recipe, posterior: Posterior) -> None:
-    """Write draws, and what predicting with them needs, as ArviZ's NetCDF, which ``arviz.from_netcdf`` reads, too.
+    """Write draws, and what predicting with them needs, as ArviZ's NetCDF, which
+    ``arviz.from_netcdf`` reads, too.
 
-    ValueError: an activation that is not one of ``flax.linen``, draws that are not of this network and recipe.
+    ValueError: an activation that is not one of ``flax.linen``, draws that are not of this network
+    and recipe.
     """
     made = {name: getattr(network, name) for name in ("hidden", "use_bias", "num_outputs")}
     made["activation"] = network.activation.__name__
     if getattr(nn, made["activation"], None) is not network.activation:
-        raise ValueError(f"activation: given {made['activation']}, expected a function of flax.linen")
+        raise ValueError(
+            f"activation: given {made['activation']}, expected a function of flax.linen"
+        )
     multilevel.axes(network, recipe, posterior.draws)
-    draws = dict(zip(_names(posterior.draws), map(np.asarray, jax.tree.leaves(posterior.draws)), strict=True))
+    draws = dict(
+        zip(_names(posterior.draws), map(np.asarray, jax.tree.leaves(posterior.draws)), strict=True)
+    )
     about = {"about": json.dumps({"network": made, "recipe": recipe._asdict()})}
-    stats = {"lp": np.asarray(posterior.stats.log_density), "diverging": np.asarray(posterior.stats.diverging)}
+    stats = {
+        "lp": np.asarray(posterior.stats.log_density),
+        "diverging": np.asarray(posterior.stats.diverging),
+    }
     arviz.from_dict(draws, sample_stats=stats, attrs=about).to_netcdf(str(path))
 
 
@@ -47,4 +58,7 @@ def load(path: Path | str) -> tuple[networks.MLP, Recipe, dict]:
 
 def _names(tree):
     """The leaves' places, such as ``mean.Dense_0.kernel``, in their order."""
-    return [jax.tree_util.keystr(at, simple=True, separator=".") for at, _ in jax.tree_util.tree_leaves_with_path(tree)]
+    return [
+        jax.tree_util.keystr(at, simple=True, separator=".")
+        for at, _ in jax.tree_util.tree_leaves_with_path(tree)
+    ]

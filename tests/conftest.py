@@ -1,4 +1,6 @@
-"""What every test runs under: the book's flags of XLA, and no silent promotion of types or ranks."""
+"""What every test runs under: the book's flags of XLA, and no silent promotion of types or
+ranks.
+"""
 
 import helpers  # noqa: F401, before anything imports BlackJAX, which starts JAX
 

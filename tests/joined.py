@@ -1,4 +1,6 @@
-"""What tests of several processes run in each of them: ``python tests/joined.py FOLDER [PROCESSES NUMBER ADDRESS]``."""
+"""What tests of several processes run in each of them: ``python tests/joined.py FOLDER [PROCESSES
+NUMBER ADDRESS]``.
+"""
 
 import sys
 from pathlib import Path
@@ -17,11 +19,15 @@ def log_likelihood(w, x, y):
 def of_tasks(mean, offsets, tasks):
     """Each task's regression has coefficients of its own, N(mean, 1)."""
     pairs = offsets, tasks["x"], tasks["y"]
-    return jax.vmap(lambda offset, x, y: log_likelihood(mean + offset, x, y) - (offset**2).sum() / 2)(*pairs).sum()
+    return jax.vmap(
+        lambda offset, x, y: log_likelihood(mean + offset, x, y) - (offset**2).sum() / 2
+    )(*pairs).sum()
 
 
 def main(folder, *given):
-    """Find log densities and gradients, then sample, with data and with chains divided; each process writes a file."""
+    """Find log densities and gradients, then sample, with data and with chains divided; each
+    process writes a file.
+    """
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_num_cpu_devices", 1)
     if given:
@@ -31,7 +37,11 @@ def main(folder, *given):
     random = np.random.default_rng(1)
     data = {"x": random.normal(size=(40, 3)), "y": random.integers(0, 2, 40)}
     tasks = jax.tree.map(lambda a: a.reshape(4, 10, *a.shape[1:]), data)
-    mean, offsets, starts = random.normal(size=3), random.normal(size=(4, 3)), random.normal(size=(4, 3))
+    mean, offsets, starts = (
+        random.normal(size=3),
+        random.normal(size=(4, 3)),
+        random.normal(size=(4, 3)),
+    )
     over_data = sharded.summed(lambda w, _, data: log_likelihood(w, data["x"], data["y"]))
     over_tasks, gathered = sharded.summed(of_tasks), sharded.summed(of_tasks, gathered=True)
 
@@ -47,14 +57,21 @@ def main(folder, *given):
         found["sums of data"] = program.as_text().count(" all-reduce(")
         found["value"], found["gradient"] = program(*arguments)
         arguments = mean, *sharded.place((offsets, tasks), line, "data")
-        program = jax.jit(jax.value_and_grad(over_tasks, argnums=(0, 1))).lower(*arguments).compile()
+        program = (
+            jax.jit(jax.value_and_grad(over_tasks, argnums=(0, 1))).lower(*arguments).compile()
+        )
         found["sums of tasks"] = program.as_text().count(" all-reduce(")
         found["value of tasks"], (found["gradient of mean"], of_each) = program(*arguments)
-        found["gradient of each"] = jax.experimental.multihost_utils.process_allgather(of_each, tiled=True)
+        found["gradient of each"] = jax.experimental.multihost_utils.process_allgather(
+            of_each, tiled=True
+        )
         arguments = mean, sharded.place(offsets, line), arguments[2]
         program = jax.jit(jax.value_and_grad(gathered, argnums=(0, 1))).lower(*arguments).compile()
         found["gathers of tasks"] = program.as_text().count(" all-gather(")
-        found["value gathered"], (found["gradient gathered"], found["gradient of each, gathered"]) = program(*arguments)
+        (
+            found["value gathered"],
+            (found["gradient gathered"], found["gradient of each, gathered"]),
+        ) = program(*arguments)
     if given:
         try:
             sharded.place(np.zeros(3), line, "data")
@@ -62,7 +79,9 @@ def main(folder, *given):
             found["odd"] = str(error)
     sizes = {"data": data, "num_warmup": 20, "num_samples": 20, "max_tree_depth": 3}
     for name, (mesh, num_chains) in {"chains": (rows, 4), "data": (whole, 2)}.items():
-        posterior = sharded.sample(jax.random.key(2), log_density, starts[:num_chains], mesh, **sizes)
+        posterior = sharded.sample(
+            jax.random.key(2), log_density, starts[:num_chains], mesh, **sizes
+        )
         found |= {f"{key} over {name}": value for key, value in posterior.stats._asdict().items()}
         found[f"draws over {name}"] = posterior.draws
     np.savez(Path(folder) / f"{jax.process_index()}.npz", **jax.tree.map(np.asarray, found))

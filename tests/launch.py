@@ -13,7 +13,9 @@ LIMIT = 600  # seconds that a run may take on a busy machine
 
 @contextlib.contextmanager
 def starting(folder: Path):
-    """Yield a function that starts Python and returns the process and its log; all are ended in the end."""
+    """Yield a function that starts Python and returns the process and its log; all are ended in the
+    end.
+    """
     started = []
 
     def start(*arguments, command=(sys.executable, "-u"), **environment):
@@ -21,7 +23,11 @@ def starting(folder: Path):
         surroundings = os.environ | {"PYTHONPATH": str(ROOT), **environment}
         with log.open("w") as file:
             whole = [*command, *map(str, arguments)]
-            started.append(subprocess.Popen(whole, cwd=ROOT, env=surroundings, stdout=file, stderr=subprocess.STDOUT))
+            started.append(
+                subprocess.Popen(
+                    whole, cwd=ROOT, env=surroundings, stdout=file, stderr=subprocess.STDOUT
+                )
+            )
         return started[-1], log
 
     try:

@@ -1,4 +1,6 @@
-"""The models behind the question which layer differs between tasks, and what is read off their first layers."""
+"""The models behind the question which layer differs between tasks, and what is read off their
+first layers.
+"""
 
 from helpers import densities, hierarchical, mcmc
 from helpers.common import take
@@ -9,7 +11,13 @@ import pytest
 from tensorflow_probability.substrates.jax import distributions as tfd
 
 from experiments.hierarchical_bnn import regions
-from experiments.what_the_gain_is_made_of import angles, attribution, masses_of_turns, redraws, turns
+from experiments.what_the_gain_is_made_of import (
+    angles,
+    attribution,
+    masses_of_turns,
+    redraws,
+    turns,
+)
 
 NUM_TASKS = 3
 
@@ -30,13 +38,18 @@ def one_position(special, means):
 @pytest.mark.parametrize("special", [["Dense_0"], list(regions.LAYERS)])
 def test_a_scale_of_one_for_the_means_is_the_sources_model(tasks, special):
     position = one_position(special, "learnt")
-    at_one = position | {"log_sd": position["log_sd"] | dict.fromkeys(attribution.MEANS, np.float32(0.0))}
+    at_one = position | {
+        "log_sd": position["log_sd"] | dict.fromkeys(attribution.MEANS, np.float32(0.0))
+    }
     sources = {**at_one, "log_sd": {layer: position["log_sd"][layer] for layer in special}}
     for name, prior in regions.HYPERPRIORS.items():
         expected = hierarchical.log_density(redraws.NETWORK, prior)(sources, tasks)
-        expected += 3 * prior.log_prob(1.0)  # the scales of the means, where log 1 = 0 has the Jacobian 1
+        # the scales of the means, where log 1 = 0 has the Jacobian 1
+        expected += 3 * prior.log_prob(1.0)
         np.testing.assert_allclose(attribution.DENSITIES[name](at_one, tasks), expected, rtol=1e-5)
-    np.testing.assert_allclose(attribution.logits(at_one, tasks.x), redraws.LOGITS(sources, tasks.x), rtol=1e-5)
+    np.testing.assert_allclose(
+        attribution.logits(at_one, tasks.x), redraws.LOGITS(sources, tasks.x), rtol=1e-5
+    )
 
 
 def test_means_with_a_scale_are_means_from_a_wider_normal(tasks):
@@ -82,9 +95,15 @@ def test_confined_draws_differ_most_in_their_layer_and_are_of_the_prior(region):
 
 @pytest.fixture
 def turned():
-    """True angles of eighteen tasks, and first layers of a fixed part and one that turns by them."""
+    """True angles of eighteen tasks, and first layers of a fixed part and one that turns by
+    them.
+    """
     random = np.random.default_rng(3)
-    true, fixed, turning = random.uniform(-np.pi, np.pi, 18), random.normal(size=(2, 5)), random.normal(size=(2, 5))
+    true, fixed, turning = (
+        random.uniform(-np.pi, np.pi, 18),
+        random.normal(size=(2, 5)),
+        random.normal(size=(2, 5)),
+    )
     return true, fixed, fixed + angles.rotations(true) @ turning
 
 
@@ -106,7 +125,9 @@ def test_descriptions_predict_a_task_left_out(turned):
 
 def test_common_axes_undo_mixtures_of_units(turned):
     layers = turned[2]
-    mixed = np.stack([layers @ np.linalg.qr(np.random.default_rng(i).normal(size=(5, 5)))[0] for i in range(20)])
+    mixed = np.stack(
+        [layers @ np.linalg.qr(np.random.default_rng(i).normal(size=(5, 5)))[0] for i in range(20)]
+    )
     brought = angles.to_common_axes(mixed)
     np.testing.assert_allclose(brought, np.broadcast_to(brought[0], brought.shape), atol=1e-6)
     assert turns.described(brought.mean(axis=0), turned[0])["part"] > 0.999

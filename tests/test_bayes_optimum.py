@@ -12,7 +12,8 @@ import pytest
 import scipy.special
 
 KEY = jax.random.key(0)
-# Expected accuracy and NLL of the exact probabilities, integrated over the plane in double precision.
+# Expected accuracy and NLL of the exact probabilities, integrated over the plane in double
+# precision.
 OPTIMUM = {0.3: (0.91459, 0.21029), 0.2: (0.97104, 0.07626)}
 
 
@@ -29,7 +30,9 @@ def test_class_densities_equal_a_brute_force_integral(noise):
     found = data.moons_log_density(jnp.asarray(x), noise)
     for label, arc in enumerate([(np.cos(t), np.sin(t)), (1 - np.cos(t), 0.5 - np.sin(t))]):
         squared = (x[:, :1] - arc[0]) ** 2 + (x[:, 1:] - arc[1]) ** 2
-        expected = scipy.special.logsumexp(-squared / (2 * noise**2), axis=1) - np.log(t.size * 2 * np.pi * noise**2)
+        expected = scipy.special.logsumexp(-squared / (2 * noise**2), axis=1) - np.log(
+            t.size * 2 * np.pi * noise**2
+        )
         np.testing.assert_allclose(found[label], expected, rtol=1e-6, atol=1e-4)
 
 
@@ -41,11 +44,15 @@ def test_probability_is_bayes_rule_for_equally_frequent_classes():
 
 def test_coordinates_of_a_task_change_no_probability():
     raw, _ = data.two_moons(KEY, 200)
-    task = data.Tasks(None, None, None, None, jnp.array([0.7]), jnp.array([[0.4, 0.3]]), jnp.array([[0.9, 0.6]]))
+    task = data.Tasks(
+        None, None, None, None, jnp.array([0.7]), jnp.array([[0.4, 0.3]]), jnp.array([[0.9, 0.6]])
+    )
     z = (np.asarray(raw) - [0.4, 0.3]) / [0.9, 0.6] @ [1, 1j] * np.exp(0.7j)
     x = jnp.stack([jnp.asarray(z.real, jnp.float32), jnp.asarray(z.imag, jnp.float32)], axis=-1)
     np.testing.assert_allclose(data.to_raw(task, x[None])[0], raw, atol=1e-5)
-    np.testing.assert_allclose(data.bayes_optimum(task, x[None])[0], data.moons_probability(raw), atol=1e-4)
+    np.testing.assert_allclose(
+        data.bayes_optimum(task, x[None])[0], data.moons_probability(raw), atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("noise", OPTIMUM)

@@ -12,8 +12,13 @@ from packaging.specifiers import SpecifierSet
 def test_the_kernel_that_chapters_ask_for_is_the_locked_environment(tmp_path):
     script = ROOT / ".binder/postBuild"
     assert os.access(script, os.X_OK), "Binder executes it"
-    subprocess.run([script], cwd=ROOT, env=os.environ | {"NB_PYTHON_PREFIX": str(tmp_path)}, check=True)
-    asked = {json.loads(p.read_text())["metadata"]["kernelspec"]["name"] for p in ROOT.glob("book/*.ipynb")}
+    subprocess.run(
+        [script], cwd=ROOT, env=os.environ | {"NB_PYTHON_PREFIX": str(tmp_path)}, check=True
+    )
+    asked = {
+        json.loads(p.read_text())["metadata"]["kernelspec"]["name"]
+        for p in ROOT.glob("book/*.ipynb")
+    }
     assert len(asked) == 1
     kernel = tmp_path / f"share/jupyter/kernels/{asked.pop()}/kernel.json"
     assert json.loads(kernel.read_text())["argv"][0] == str(ROOT / ".venv/bin/python")

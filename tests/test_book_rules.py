@@ -1,6 +1,7 @@
 """Static rules of the book: what a pattern can tell about every page, without executing it.
 
-A rule is a function from a `Page` to the places that break it; ``BAD`` holds, for each, pages that do.
+A rule is a function from a `Page` to the places that break it; ``BAD`` holds, for each, pages that
+do.
 """
 
 import ast
@@ -18,7 +19,9 @@ FENCE = r"^(?P<fence>`{3,}|:{3,})\{%s\}(?P<argument>[^\n]*)\n(?P<body>.*?)^(?P=f
 
 
 class Page(NamedTuple):
-    """A page's text, the text outside its cells; of these the sources, tags, those seen unfolded, and labels."""
+    """A page's text, the text outside its cells; of these the sources, tags, those seen unfolded,
+    and labels.
+    """
 
     text: str
     prose: str
@@ -36,14 +39,20 @@ class Page(NamedTuple):
 def read(text):
     """Parse a page as Jupytext does."""
     cells = [cell for cell in jupytext.reads(text, fmt="md:myst").cells if cell.cell_type == "code"]
-    prose = re.sub(FENCE % "code-cell", lambda match: "\n" * match[0].count("\n"), text, flags=re.S | re.M)
+    prose = re.sub(
+        FENCE % "code-cell", lambda match: "\n" * match[0].count("\n"), text, flags=re.S | re.M
+    )
     tags = [{*cell.metadata.get("tags", [])} for cell in cells]
     return Page(
         text,
         prose,
         [cell.source for cell in cells],
         tags,
-        [cell.source for cell, of in zip(cells, tags, strict=True) if not {"hide-input", "remove-cell"} & of],
+        [
+            cell.source
+            for cell, of in zip(cells, tags, strict=True)
+            if not {"hide-input", "remove-cell"} & of
+        ],
         [cell.metadata.get("mystnb", {}).get("code_prompt_show", "") for cell in cells],
     )
 
@@ -70,20 +79,34 @@ def cells_are_short(page):
 
 def folded_cells_say_what_they_are(page):
     """What is folded has a label of its own, on the page and as the first line in the notebook."""
-    folded = [label for label, tags in zip(page.labels, page.tags, strict=True) if "hide-input" in tags]
+    folded = [
+        label for label, tags in zip(page.labels, page.tags, strict=True) if "hide-input" in tags
+    ]
     for label in folded:
-        if not re.fullmatch(r"code(?: of the (?:figure|check))?: \S.{4,50}", label) or folded.count(label) > 1:
+        if (
+            not re.fullmatch(r"code(?: of the (?:figure|check))?: \S.{4,50}", label)
+            or folded.count(label) > 1
+        ):
             yield f"a folded cell with the label {label!r}"
 
 
 def can_be_finished(page):
-    """No more than 3000 words of prose, 5000 with the cells that show, and 45 of those; nothing folded is counted."""
+    """No more than 3000 words of prose, 5000 with the cells that show, and 45 of those; nothing
+    folded is counted.
+    """
     unfolded = re.sub(r"\A---\n.*?^---\n", "", page.text, flags=re.S | re.M)
-    unfolded = re.sub(r"^```\{solution-start\}.*?^```\{solution-end\}", "", unfolded, flags=re.S | re.M)
-    unfolded = read(re.sub(r"^```\{[^\n]*\n:class: dropdown\n.*?^```$", "", unfolded, flags=re.S | re.M))
+    unfolded = re.sub(
+        r"^```\{solution-start\}.*?^```\{solution-end\}", "", unfolded, flags=re.S | re.M
+    )
+    unfolded = read(
+        re.sub(r"^```\{[^\n]*\n:class: dropdown\n.*?^```$", "", unfolded, flags=re.S | re.M)
+    )
     text = re.sub(r"^(?:`{3,}|:{3,}|:[\w-]+:|\([\w-]+\)=).*$", "", unfolded.prose, flags=re.M)
     prose, *code = (len(re.findall(r"\S*\w\S*", part)) for part in (text, *unfolded.shown))
-    for count, most, what in ((prose, 3000, "words of prose"), (prose + sum(code), 5000, "visible words")):
+    for count, most, what in (
+        (prose, 3000, "words of prose"),
+        (prose + sum(code), 5000, "visible words"),
+    ):
         if count > most:
             yield f"{count} {what}, more than {most}"
     if len(code) > 45:
@@ -91,7 +114,9 @@ def can_be_finished(page):
 
 
 def figures_are_glued(page):
-    """A cell that draws glues its figure, so that caption and alt text can change without executing it."""
+    """A cell that draws glues its figure, so that caption and alt text can change without executing
+    it.
+    """
     for source in page.cells:
         if "plt.subplots" in source and "glue(" not in source:
             yield f"a figure that is not glued: {source[:40]!r}"
@@ -100,7 +125,9 @@ def figures_are_glued(page):
 
 
 def figures_speak(page):
-    """A glued figure has a name, a caption, an alt text of its own, and is cited before it appears."""
+    """A glued figure has a name, a caption, an alt text of its own, and is cited before it
+    appears.
+    """
     for position, argument, options, caption in directives(page.prose, "glue:figure"):
         name, alt = options.get("name", ""), options.get("alt", "")
         if not name:
@@ -116,19 +143,26 @@ def figures_speak(page):
 
 
 def glued_keys_exist(page):
-    """A key that the text shows is a string of the page's code; of an f-string, the constant parts must fit."""
+    """A key that the text shows is a string of the page's code; of an f-string, the constant parts
+    must fit.
+    """
     made = []
     for f, string in re.findall(r"(f?)\"([^\"\n]*)\"", page.code):
         if not f or len(re.sub(r"\{.*?\}", "", string)) >= 2:
             made.append(re.sub(r"\\\{.*?\\\}", ".+", re.escape(string)) if f else re.escape(string))
     used = [argument for _, argument, _, _ in directives(page.prose, "glue:figure")]
     used += re.findall(r"\{glue:text\}`([^`]+)`", page.prose)
-    yield from (f"{key}: not glued" for key in used if not any(re.fullmatch(one, key) for one in made))
+    yield from (
+        f"{key}: not glued" for key in used if not any(re.fullmatch(one, key) for one in made)
+    )
 
 
 def pictures_speak(page):
     """A picture from a file has an alt text too."""
-    yield from (f"{m[0]}: an alt text under 40 characters" for m in re.finditer(r"!\[(.{0,39})\]\(", page.prose))
+    yield from (
+        f"{m[0]}: an alt text under 40 characters"
+        for m in re.finditer(r"!\[(.{0,39})\]\(", page.prose)
+    )
     for name in ("image", "figure"):
         for _, argument, options, _ in directives(page.prose, name):
             if len(options.get("alt", "")) < 40:
@@ -141,9 +175,13 @@ def every_cell_runs(page):
 
 
 def helpers_come_first(page):
-    """`helpers` is imported before BlackJAX, whose import starts JAX: after that XLA's flags are ignored."""
+    """`helpers` is imported before BlackJAX, whose import starts JAX: after that XLA's flags are
+    ignored.
+    """
     before = re.split(r"^(?:from|import) helpers\b", page.code, maxsplit=1, flags=re.M)[0]
-    if re.search(r"^\s*(?:from|import) (?:blackjax|jax\.extend)\b|jax\.devices\(", before, flags=re.M):
+    if re.search(
+        r"^\s*(?:from|import) (?:blackjax|jax\.extend)\b|jax\.devices\(", before, flags=re.M
+    ):
         yield "JAX is started before helpers is imported"
 
 
@@ -164,19 +202,27 @@ def nothing_needed_is_removed(page):
         names = [node for node in nodes if isinstance(node, ast.Name)]
         stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
         stored |= {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-        stored |= {(alias.asname or alias.name).split(".")[0] for alias in nodes if isinstance(alias, ast.alias)}
+        stored |= {
+            (alias.asname or alias.name).split(".")[0]
+            for alias in nodes
+            if isinstance(alias, ast.alias)
+        }
         if "remove-cell" in tags:
             removed |= stored - elsewhere
             continue
         own = stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
         if "remove-input" not in tags:
-            yield from (f"{node.id}, of a removed cell" for node in names if node.id in removed - own)
+            yield from (
+                f"{node.id}, of a removed cell" for node in names if node.id in removed - own
+            )
         elsewhere |= stored
         removed -= stored
 
 
 def one_seed(page):
-    """One literal seed a page, from which every key is split; what repeats a stored result reads its seed there."""
+    """One literal seed a page, from which every key is split; what repeats a stored result reads
+    its seed there.
+    """
     seeds = re.findall(r"random\.(?:key|PRNGKey)\(\d", page.code)
     if len(seeds) > 1:
         yield f"{len(seeds)} seeds"
@@ -188,20 +234,32 @@ def assertions_compare(page):
     """Both sides of an assertion can be written down; no R-hat is held to a number set by hand."""
     for source in page.cells:
         for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Assert) and not any(isinstance(part, ast.Compare) for part in ast.walk(node.test)):
+            if isinstance(node, ast.Assert) and not any(
+                isinstance(part, ast.Compare) for part in ast.walk(node.test)
+            ):
                 yield f"an assertion that compares nothing: {ast.unparse(node)!r}"
-    yield from (f"a bound set by hand: {m[0]!r}" for m in re.finditer(r"assert [^\n]*rhat\w* *<=? *1\.\d+", page.code))
+    yield from (
+        f"a bound set by hand: {m[0]!r}"
+        for m in re.finditer(r"assert [^\n]*rhat\w* *<=? *1\.\d+", page.code)
+    )
 
 
 def exercises_are_solved(page):
     """Every exercise has a label and a folded solution."""
-    asked = [options.get("label") for _, _, options, _ in directives(page.prose, "exercise(?:-start)?")]
-    solved = {argument: options for _, argument, options, _ in directives(page.prose, "solution(?:-start)?")}
+    asked = [
+        options.get("label") for _, _, options, _ in directives(page.prose, "exercise(?:-start)?")
+    ]
+    solved = {
+        argument: options
+        for _, argument, options, _ in directives(page.prose, "solution(?:-start)?")
+    }
     if None in asked:
         yield "an exercise without a label"
     yield from (f"{label}: no solution" for label in asked if label and label not in solved)
     yield from (
-        f"{label}: not folded" for label, options in solved.items() if "dropdown" not in options.get("class", "")
+        f"{label}: not folded"
+        for label, options in solved.items()
+        if "dropdown" not in options.get("class", "")
     )
 
 
@@ -249,7 +307,10 @@ ALT = "Fifty points in two half moons that overlap."
 def figure(cited="{numref}`fig-a`", alt=ALT, caption="They overlap.", name="fig-a", glued='"a"'):
     """A page of one glued figure."""
     drawn = f"fig, ax = plt.subplots()\nglue({glued}, fig)\nplt.close(fig)"
-    return cell(drawn) + f"\nSee {cited}.\n\n```{{glue:figure}} a\n:name: {name}\n:alt: {alt}\n\n{caption}\n```\n"
+    return (
+        cell(drawn)
+        + f"\nSee {cited}.\n\n```{{glue:figure}} a\n:name: {name}\n:alt: {alt}\n\n{caption}\n```\n"
+    )
 
 
 def exercise(label=":label: ex", solution="ex", fold=":class: dropdown"):
@@ -275,8 +336,15 @@ BAD = {
         cell("x = 1", ":tags: [hide-input]\n\n"),
         cell("x = 1", ':tags: [hide-input]\n:mystnb: {"code_prompt_show": "Show code"}\n\n'),
     ],
-    can_be_finished: ["word " * 3001, cell("x = 1\n" * 1200) + "word " * 2900, cell("x = 1\n") * 46],
-    figures_are_glued: [cell("fig, ax = plt.subplots()"), cell('fig, ax = plt.subplots()\nglue("a", fig)')],
+    can_be_finished: [
+        "word " * 3001,
+        cell("x = 1\n" * 1200) + "word " * 2900,
+        cell("x = 1\n") * 46,
+    ],
+    figures_are_glued: [
+        cell("fig, ax = plt.subplots()"),
+        cell('fig, ax = plt.subplots()\nglue("a", fig)'),
+    ],
     figures_speak: [
         figure(cited="below"),
         figure(alt="Points."),
@@ -290,13 +358,31 @@ BAD = {
         figure(glued='f"{key}-ab"'),
         figure(caption="{glue:text}`share` of it."),
     ],
-    pictures_speak: ["![moons](a.png)", "```{image} a.png\n```\n", "```{figure} a.png\n:alt: moons\n\nCaption\n```\n"],
-    every_cell_runs: [cell("x", ":tags: [skip-execution]\n\n"), cell("x", ":tags: [raises-exception]\n\n")],
-    helpers_come_first: [cell("import blackjax\nfrom helpers import data"), cell("from blackjax.base import State")],
+    pictures_speak: [
+        "![moons](a.png)",
+        "```{image} a.png\n```\n",
+        "```{figure} a.png\n:alt: moons\n\nCaption\n```\n",
+    ],
+    every_cell_runs: [
+        cell("x", ":tags: [skip-execution]\n\n"),
+        cell("x", ":tags: [raises-exception]\n\n"),
+    ],
+    helpers_come_first: [
+        cell("import blackjax\nfrom helpers import data"),
+        cell("from blackjax.base import State"),
+    ],
     header_names_the_kernel: [cell("x = 1").removeprefix(HEADER)],
-    nothing_needed_is_removed: [cell("x = 1", ":tags: [remove-cell]\n\n") + "\n```{code-cell} ipython3\nx\n```\n"],
-    one_seed: [cell("a = jax.random.key(1)\nb = jax.random.key(2)"), cell("a = jax.random.PRNGKey(1)")],
-    assertions_compare: [cell("assert verdict.passed.all()"), cell("assert check.rhat_predictions <= 1.02")],
+    nothing_needed_is_removed: [
+        cell("x = 1", ":tags: [remove-cell]\n\n") + "\n```{code-cell} ipython3\nx\n```\n"
+    ],
+    one_seed: [
+        cell("a = jax.random.key(1)\nb = jax.random.key(2)"),
+        cell("a = jax.random.PRNGKey(1)"),
+    ],
+    assertions_compare: [
+        cell("assert verdict.passed.all()"),
+        cell("assert check.rhat_predictions <= 1.02"),
+    ],
     exercises_are_solved: [exercise(label=""), exercise(solution="other"), exercise(fold="")],
     no_known_trap: [
         "jax.random.key(int(time.time()))",
@@ -335,7 +421,9 @@ def test_pages_are_those_of_the_table_of_contents():
 
 def test_labels_are_unique():
     label = re.compile(r"^\((\S+)\)=$|^:(?:name|label): (\S+)$", flags=re.M)
-    found = [one or other for path in pages() for one, other in label.findall((ROOT / path).read_text())]
+    found = [
+        one or other for path in pages() for one, other in label.findall((ROOT / path).read_text())
+    ]
     assert len(found) > 100
     assert sorted(found) == sorted(set(found))
 
@@ -349,7 +437,10 @@ def test_one_bibliography():
 def test_code_is_in_style(command):
     def ruff(*arguments, **options):
         return subprocess.run(
-            [sys.executable, "-m", "ruff", *command, *arguments], capture_output=True, text=True, **options
+            [sys.executable, "-m", "ruff", *command, *arguments],
+            capture_output=True,
+            text=True,
+            **options,
         )
 
     assert ruff("-", input="import os;x = [1,2]\n").returncode == 1

@@ -1,4 +1,6 @@
-"""What is asked of input: right input passes in silence, wrong input is named with what was expected."""
+"""What is asked of input: right input passes in silence, wrong input is named with what was
+expected.
+"""
 
 from helpers import checks
 
@@ -14,7 +16,9 @@ def test_right_input_passes():
     checks.number(noise=0.0, closed=True)
     checks.finite(draws={"a": jnp.ones(3), "b": [np.zeros(2), 1]})
     checks.labels([0, 1, 2], 3)
-    assert checks.leading("draws", {"a": jnp.ones((2, 3)), "b": jnp.ones((2, 3, 4))}, ("chain", "draw")) == (2, 3)
+    assert checks.leading(
+        "draws", {"a": jnp.ones((2, 3)), "b": jnp.ones((2, 3, 4))}, ("chain", "draw")
+    ) == (2, 3)
     p, y = checks.probabilities(jnp.array([[0.0, 1.0]]), jnp.array([[1, 0]]))
     assert p.tolist() == [0.0, 1.0] and y.tolist() == [1, 0]
 
@@ -44,7 +48,9 @@ def test_a_number_out_of_bounds_is_refused(bounds, value, words):
 
 def test_values_that_are_not_finite_are_counted():
     with pytest.raises(ValueError, match="x: given 3 values that are not finite, expected none"):
-        checks.finite(y=np.ones(2), x={"a": np.array([1.0, np.nan]), "b": np.array([np.inf, -np.inf])})
+        checks.finite(
+            y=np.ones(2), x={"a": np.array([1.0, np.nan]), "b": np.array([np.inf, -np.inf])}
+        )
 
 
 @pytest.mark.parametrize(
@@ -53,7 +59,9 @@ def test_values_that_are_not_finite_are_counted():
     ids=["nothing", "one axis", "unlike", "empty"],
 )
 def test_leaves_that_do_not_begin_alike_are_refused(tree):
-    with pytest.raises(ValueError, match=r"draws: given leaves that begin .*, expected the same .*'chain', 'draw'"):
+    with pytest.raises(
+        ValueError, match=r"draws: given leaves that begin .*, expected the same .*'chain', 'draw'"
+    ):
         checks.leading("draws", tree, ("chain", "draw"))
 
 

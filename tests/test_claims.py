@@ -1,6 +1,8 @@
-"""What the pages say of stored results holds of the stored numbers: a result computed anew may break it.
+"""What the pages say of stored results holds of the stored numbers: a result computed anew may
+break it.
 
-A page recomputes one row and compares; what it says of the other rows is held to here, chapter by chapter.
+A page recomputes one row and compares; what it says of the other rows is held to here, chapter by
+chapter.
 """
 
 from helpers import metrics
@@ -43,7 +45,8 @@ def test_flat_baselines():
 def test_hierarchical_posteriors():
     every, few = rows("hierarchical_bnn/long_runs").values()
     assert mixed(every["check"]) and not mixed(few["check"])
-    # Chains that have not mixed are compared one by one: every one of them does worse, on most tasks.
+    # Chains that have not mixed are compared one by one: every one of them does worse, on most
+    # tasks.
     of_chains = np.array(few["task_nll_by_chain"])
     assert of_chains.mean(axis=1).min() > np.mean(every["task_nll_by_chain"], axis=1).max() + 0.01
     for of_chain in of_chains:
@@ -55,15 +58,24 @@ def test_hierarchical_modes():
     found = json.loads((RESULTS / "hierarchical_bnn/chain_ends.json").read_text())["rows"]
     forms = {row["kind"]: row for row in found if row["kind"].endswith("centred")}
     assert mixed(forms["non-centred"]["check"]) and not mixed(forms["centred"]["check"])
-    assert forms["centred"]["check"]["at_limit"] > 0.5 and forms["non-centred"]["check"]["at_limit"] < 0.05
-    stuck = [sum(np.argmax(sd) != 2 for sd in row["sd_by_chain"]) for row in found if row["kind"] == "starts"]
+    assert (
+        forms["centred"]["check"]["at_limit"] > 0.5
+        and forms["non-centred"]["check"]["at_limit"] < 0.05
+    )
+    stuck = [
+        sum(np.argmax(sd) != 2 for sd in row["sd_by_chain"])
+        for row in found
+        if row["kind"] == "starts"
+    ]
     assert stuck[0] >= 1 and stuck[2] >= 1 and stuck[3:] == [0, 0]
     tempered = next(row for row in found if (row["kind"], row["power"]) == ("starts", 0.8))
     assert mixed(tempered["check"])
     for row in found:  # those that begin in one mode pass to the other, and not back
         if row["kind"].startswith("from") and row["power"] >= 0.6:
             widest = np.argmax(row["path_of_sd"], axis=2)
-            assert (widest[:, -1] == 2).all() and (row["kind"] == "from mode 1" or (widest == 2).all())
+            assert (widest[:, -1] == 2).all() and (
+                row["kind"] == "from mode 1" or (widest == 2).all()
+            )
 
 
 @pytest.fixture
@@ -90,7 +102,11 @@ def mixed_redraws(row):
 def test_regression_what_has_mixed(waves):
     _, found = waves
     mixed_on = {name: int(mixed_redraws(row).sum()) for name, row in found.items()}
-    assert mixed_on.pop("sd 10") == 0 and mixed_on.pop("sd learnt") < 4 and mixed_on.pop("Student t, 3 df") >= 12
+    assert (
+        mixed_on.pop("sd 10") == 0
+        and mixed_on.pop("sd learnt") < 4
+        and mixed_on.pop("Student t, 3 df") >= 12
+    )
     assert set(mixed_on.values()) == {16}
 
 
@@ -202,7 +218,8 @@ def test_originals_single_chains():
     assert max(more["ess_of_means"]) < 100 and np.median(more["halves_agree"]) < 0.5
 
 
-THRESHOLD = 0.005  # of NLL, fixed by experiments/what_the_gain_is_made_of/attribution.py before any result was seen
+# of NLL, fixed by experiments/what_the_gain_is_made_of/attribution.py before any result was seen
+THRESHOLD = 0.005
 
 
 def lower_end(values):
@@ -214,7 +231,10 @@ def lower_end(values):
 
 def test_hierarchical_masses_of_redraws():
     outside = {2: [], 5: [], 18: []}
-    stored = (read_result(f"hierarchical_bnn/{name}")["rows"] for name in ("masses_of_redraws", "masses_of_two_more"))
+    stored = (
+        read_result(f"hierarchical_bnn/{name}")["rows"]
+        for name in ("masses_of_redraws", "masses_of_two_more")
+    )
     for row in itertools.chain(*stored):
         outside[row["num_tasks"]].append(1 - np.exp(row["log_share"][2][-1]))
         if row["num_tasks"] == 18:
@@ -233,26 +253,47 @@ def test_hierarchical_longer_visits_agree_with_the_evidence():
     share = np.exp([of[-1] for of in row["log_share"]])
     error = np.hypot(share * [of[-1] for of in row["log_share_error"]], run["share_error"])
     assert (np.abs(run["share"] - share) < 5 * error).all()
-    assert min(run["ess_log_sd"]) > 400 and max(run["rhat_log_sd"]) < 1.005 and not run["check"]["mixed"]
+    assert (
+        min(run["ess_log_sd"]) > 400
+        and max(run["rhat_log_sd"]) < 1.005
+        and not run["check"]["mixed"]
+    )
 
 
 def test_hierarchical_masses():
-    weighed, visits = (read_result(f"hierarchical_bnn/{name}")["rows"] for name in ("masses", "visits"))
+    weighed, visits = (
+        read_result(f"hierarchical_bnn/{name}")["rows"] for name in ("masses", "visits")
+    )
     assert len(weighed) == 9 and len(visits) == 27
     for row in weighed:
-        runs = [v for v in visits if (v["redraw"], v["num_tasks"]) == (row["redraw"], row["num_tasks"])]
+        runs = [
+            v for v in visits if (v["redraw"], v["num_tasks"]) == (row["redraw"], row["num_tasks"])
+        ]
         runs = [v for v in runs if v["hyperprior"] == row["hyperprior"]]
-        if row["redraw"] == "sources":  # the lowest run of one region is far above the highest of the others
+        # the lowest run of one region is far above the highest of the others
+        if row["redraw"] == "sources":
             assert min(row["by_run"][2]) - max(max(row["by_run"][0]), max(row["by_run"][1])) > 20
             (whole,) = (v for v in runs if v["power"] == 1)
-            assert len(whole["share_by_chain"]) == 12 and max(whole["draws_until_output_for_good"]) < 2000
+            assert (
+                len(whole["share_by_chain"]) == 12
+                and max(whole["draws_until_output_for_good"]) < 2000
+            )
         for run in runs:  # where chains were seen in all regions, they weigh them alike
             if run["check"]["mixed"] and min(run["share"]) > 0.01:
                 at = row["powers"].index(run["power"])
-                share, error = np.exp(row["log_share"])[:, at], np.array(row["log_share_error"])[:, at]
-                assert (np.abs(run["share"] - share) < 5 * np.hypot(share * error, run["share_error"])).all()
+                share, error = (
+                    np.exp(row["log_share"])[:, at],
+                    np.array(row["log_share_error"])[:, at],
+                )
+                assert (
+                    np.abs(run["share"] - share) < 5 * np.hypot(share * error, run["share_error"])
+                ).all()
                 assert np.abs(run["share"] - share).max() < 0.1
-    within = [v for v in visits if (v["redraw"], v["hyperprior"], v["power"]) == ("sources", "HalfNormal(1)", 0.8)]
+    within = [
+        v
+        for v in visits
+        if (v["redraw"], v["hyperprior"], v["power"]) == ("sources", "HalfNormal(1)", 0.8)
+    ]
     assert [v["draws_until_output_for_good"] for v in within] == [[0] * 12]
 
 
@@ -290,7 +331,10 @@ SCALED = "{} layer alone, means' scale learnt, {}".format
     [
         ("N(0, 1)", FULL),
         ("N(0, 1)", "chosen over tasks"),
-        (f"input layer alone, means' scale 1, {NARROW}", f"output layer alone, means' scale 1, {NARROW}"),
+        (
+            f"input layer alone, means' scale 1, {NARROW}",
+            f"output layer alone, means' scale 1, {NARROW}",
+        ),
         (f"output layer shared, means' scale 1, {NARROW}", FULL),
         ("chosen over tasks", SCALED("input", WIDE)),
         ("chosen over tasks", f"every layer, means' scale learnt, {WIDE}"),
@@ -313,9 +357,15 @@ def test_gain_what_is_not_told_apart(nll_less):
 
 def test_gain_the_layer_that_differs_follows_from_the_prior(nll_less):
     def gap(means, prior):
-        return nll_less(*(f"{layer} layer alone, means' scale {means}, {prior}" for layer in ("input", "output")))
+        return nll_less(
+            *(
+                f"{layer} layer alone, means' scale {means}, {prior}"
+                for layer in ("input", "output")
+            )
+        )
 
-    for prior in (NARROW, WIDE):  # what the input layer lacks goes where the common weights have scales
+    # what the input layer lacks goes where the common weights have scales
+    for prior in (NARROW, WIDE):
         assert lower_end(gap("1", NARROW) - gap("learnt", prior)) > THRESHOLD
 
 
@@ -323,12 +373,17 @@ def test_gain_what_has_mixed(attribution):
     def count(name):
         return sum(check["mixed"] for check in attribution[name]["check"])
 
-    assert all(count(SCALED("input", prior)) == 6 for prior in (NARROW, WIDE)) and count(SCALED("output", WIDE)) == 6
+    assert (
+        all(count(SCALED("input", prior)) == 6 for prior in (NARROW, WIDE))
+        and count(SCALED("output", WIDE)) == 6
+    )
     assert not any(count(f"every layer, means 0, {prior}") for prior in (WIDE, "HalfCauchy(1)"))
     assert count(f"every layer, means' scale learnt, {NARROW}") == 0
 
 
-def test_gain_the_input_layer_exceeds_the_threshold_over_chosen_scales_under_the_wider_hyperprior_alone(nll_less):
+def test_gain_the_input_layer_exceeds_the_threshold_over_chosen_scales_under_the_wider_hyperprior_alone(
+    nll_less,
+):
     assert 0 < lower_end(nll_less("chosen over tasks", SCALED("input", NARROW))) < THRESHOLD
     for layer in ("input", "output"):
         assert upper_end(nll_less(SCALED(layer, WIDE), FULL)) < 0
@@ -337,7 +392,9 @@ def test_gain_the_input_layer_exceeds_the_threshold_over_chosen_scales_under_the
 def test_gain_order_of_the_places_by_evidence_is_told_on_one_data_set_and_not_under_the_sources_hyperprior():
     told = {}
     for row in read_result("what_the_gain_is_made_of/masses_of_turns")["rows"]:
-        level, error = (np.array(row[name])[:, -1] for name in ("log_evidence", "log_evidence_error"))
+        level, error = (
+            np.array(row[name])[:, -1] for name in ("log_evidence", "log_evidence_error")
+        )
         assert max(level[0], level[2]) - level[1] > 10  # the hidden layer's place is far behind
         if abs(level[0] - level[2]) > 2 * np.hypot(error[0], error[2]):
             told[row["hyperprior"], row["redraw"]] = np.sign(level[0] - level[2])
@@ -364,7 +421,8 @@ def test_gain_of_three_chosen_scales_and_what_is_left_for_sharing():
     assert lower_end(headlines.less("mixture per task", "chosen over tasks")) > 0
     for unmixed in (False, True):
         mean, half = metrics.interval(headlines.less(unmixed=unmixed))
-        assert 0 < mean - half < 0.005 < mean + half < 0.02  # a gain, not shown to exceed the threshold
+        # a gain, not shown to exceed the threshold
+        assert 0 < mean - half < 0.005 < mean + half < 0.02
     assert lower_end(headlines.less(unmixed=True)[12:]) > 0  # of the data sets drawn later, too
 
 
@@ -373,15 +431,26 @@ RIVALS = "what_the_gain_is_made_of/rivals"
 
 @pytest.fixture
 def less_hierarchical():
-    """NLL of each rival less that of the hierarchical network on the same data sets; of new tasks by their names."""
+    """NLL of each rival less that of the hierarchical network on the same data sets; of new tasks
+    by their names.
+    """
     rivals, new = rows(RIVALS), ": new tasks"
     own = np.array(rows("what_the_gain_is_made_of/arms")["shared, N+(0, 1)"]["nll"][:8])
-    (own_new,) = (np.array(row["nll"]) for row in rows("what_the_gain_is_made_of/one_more").values())
-    return {name: np.array(row["nll"]) - (own_new if name.endswith(new) else own) for name, row in rivals.items()}
+    (own_new,) = (
+        np.array(row["nll"]) for row in rows("what_the_gain_is_made_of/one_more").values()
+    )
+    return {
+        name: np.array(row["nll"]) - (own_new if name.endswith(new) else own)
+        for name, row in rivals.items()
+    }
 
 
 def test_rivals_that_are_level_with_the_hierarchical_network(less_hierarchical):
-    for name in ("32 features, trained heads", "32 features, heads by MCMC", "odd Gaussian process, one scale"):
+    for name in (
+        "32 features, trained heads",
+        "32 features, heads by MCMC",
+        "odd Gaussian process, one scale",
+    ):
         mean, half = metrics.interval(less_hierarchical[name])
         assert abs(mean) < THRESHOLD and mean - half > -0.01 and mean + half < 0.01, name
 
@@ -389,12 +458,22 @@ def test_rivals_that_are_level_with_the_hierarchical_network(less_hierarchical):
 def test_rivals_that_are_not(less_hierarchical):
     assert lower_end(-less_hierarchical["latent angle"]) > THRESHOLD
     assert lower_end(-less_hierarchical["latent angle: new tasks"]) > THRESHOLD
-    for name in ("5 features, trained heads", "odd Gaussian process a task", "Gaussian process, one scale"):
+    for name in (
+        "5 features, trained heads",
+        "odd Gaussian process a task",
+        "Gaussian process, one scale",
+    ):
         assert lower_end(less_hierarchical[name]) > THRESHOLD, name
         assert lower_end(less_hierarchical[f"{name}: new tasks"]) > THRESHOLD, name
     assert lower_end(less_hierarchical["32 features, heads by Laplace: new tasks"]) > THRESHOLD
-    assert lower_end(-less_hierarchical["shared, N+(0, 1): new tasks"]) > 0  # six new tasks in one fit
-    for name in ("32 features, trained heads", "odd Gaussian process, one scale", "chosen over tasks"):  # open
+    # six new tasks in one fit
+    assert lower_end(-less_hierarchical["shared, N+(0, 1): new tasks"]) > 0
+    # open
+    for name in (
+        "32 features, trained heads",
+        "odd Gaussian process, one scale",
+        "chosen over tasks",
+    ):
         assert lower_end(less_hierarchical[f"{name}: new tasks"]) < 0, name
 
 
@@ -406,13 +485,20 @@ def test_what_helps_rivals(less_hierarchical):
     ):
         assert lower_end(less[worse] - less[better]) > THRESHOLD
     for size in ("5 features", "32 features"):  # Bayesian heads do not help
-        assert lower_end(less[f"{size}, heads by MCMC"] - less[f"{size}, trained heads"]) > -THRESHOLD / 2
+        assert (
+            lower_end(less[f"{size}, heads by MCMC"] - less[f"{size}, trained heads"])
+            > -THRESHOLD / 2
+        )
     assert lower_end(less["32 features, heads by Laplace"] - less["32 features, heads by MCMC"]) > 0
 
 
 def test_rivals_have_mixed_and_their_grids_do_not_bind():
     rivals = rows(RIVALS)
-    few = {name: sum(not mixed(check) for check in row["check"]) for name, row in rivals.items() if "check" in row}
+    few = {
+        name: sum(not mixed(check) for check in row["check"])
+        for name, row in rivals.items()
+        if "check" in row
+    }
     assert max(few.values()) <= 2 and sum(few.values()) <= 6
     for name, row in rivals.items():
         for left_out in row["more"].get("left_out_by_scale", []):
@@ -433,7 +519,9 @@ POOLING, POOLED = "what_the_gain_is_made_of/pooling", "hierarchical, N+(0, 1)"
 
 @pytest.fixture
 def pool():
-    """Rows of the pooling experiment by setting and arm; of the base those of the arms of the gain."""
+    """Rows of the pooling experiment by setting and arm; of the base those of the arms of the
+    gain.
+    """
     found = {(row["more"]["setting"], row["more"]["arm"]): row for row in rows(POOLING).values()}
     arms = rows("what_the_gain_is_made_of/arms")
     names = {"N(0, 1)": "N(0, 1)", "scales chosen": "chosen over tasks", POOLED: "shared, N+(0, 1)"}
@@ -459,7 +547,10 @@ def test_pooling_loses_to_chosen_scales_with_five_tasks_and_gains_with_fifty(poo
     two = pool_gain("2, 50", "scales chosen")
     assert two.mean() < 0 and lower_end(two) < 0 and lower_end(-two) < 0  # open
     wide = "hierarchical, N+(0, 5)"
-    assert lower_end(pool_gain("5, 50", POOLED, wide)) > 0 and lower_end(pool_gain("2, 50", POOLED, wide)) > 0
+    assert (
+        lower_end(pool_gain("5, 50", POOLED, wide)) > 0
+        and lower_end(pool_gain("2, 50", POOLED, wide)) > 0
+    )
     assert lower_end(pool_gain("5, 50", wide, "scales chosen")) < 0  # open
     for setting in ("2, 50", "5, 50"):  # that sharing weights does harm is not shown
         assert lower_end(-pool_gain(setting, "scales learnt, N+(0, 5)", wide)) < 0
@@ -469,7 +560,9 @@ def test_pooling_gains_over_the_standard_normal_prior(pool, pool_gain):
     settings = {setting for setting, arm in pool if arm == POOLED} - {"alien", "unequal sizes"}
     gains = {setting: pool_gain(setting, "N(0, 1)") for setting in settings}
     shown = {setting for setting in settings if lower_end(gains[setting]) > 0}
-    assert settings - shown == {"18, 15", "2, 5"} and min(gain.mean() for gain in gains.values()) > 0
+    assert (
+        settings - shown == {"18, 15", "2, 5"} and min(gain.mean() for gain in gains.values()) > 0
+    )
     assert max(settings, key=lambda setting: gains[setting].mean()) == "50, 50"
 
 
@@ -481,10 +574,17 @@ def test_pooling_gain_over_chosen_scales_is_open_for_any_number_of_labels(pool_g
 
 def test_pooling_chains_disagree_with_fifty_tasks_or_two_hundred_labels_alone(pool):
     def apart(setting):
-        return sum(any(c["rhat"][of] > c["rhat_bound"][of] for of in c["rhat"]) for c in pool[setting, POOLED]["check"])
+        return sum(
+            any(c["rhat"][of] > c["rhat_bound"][of] for of in c["rhat"])
+            for c in pool[setting, POOLED]["check"]
+        )
 
     found = {setting: apart(setting) for setting, arm in pool if arm == POOLED}
-    assert {setting for setting, count in found.items() if count} == {"50, 50", "18, 200", "50, 200"}
+    assert {setting for setting, count in found.items() if count} == {
+        "50, 50",
+        "18, 200",
+        "50, 200",
+    }
     assert found["50, 200"] == 2 and len(pool["50, 200", POOLED]["check"]) == 3
 
 
@@ -497,7 +597,8 @@ def test_ten_labels_are_too_few_to_choose_scales_by(pool, pool_gain):
 
 def test_gain_with_an_alien(pool):
     with_it, without = (
-        np.array(rows(POOLING)[f"{setting}, {POOLED}"]["more"]["task_nll"]) for setting in ("alien", "18, 50")
+        np.array(rows(POOLING)[f"{setting}, {POOLED}"]["more"]["task_nll"])
+        for setting in ("alien", "18, 50")
     )
     assert abs((with_it - without)[:, :-1].mean()) < THRESHOLD
     alone = np.array(pool["alien", "N(0, 1)"]["more"]["task_nll"])
@@ -517,7 +618,9 @@ def test_gain_cost():
 
 @pytest.fixture
 def informed():
-    """Arms of the held-out experiment, by kind of tasks and name; those aligned to their mean replace the others."""
+    """Arms of the held-out experiment, by kind of tasks and name; those aligned to their mean
+    replace the others.
+    """
     found = {}
     for name in ("transfer", "aligned_to_mean", "chosen_by_labels", "rivals", "odd_process"):
         name = f"informative_priors/{name}"
@@ -551,7 +654,9 @@ def test_informative_fits_once_aligned(informed):
         assert (beyond_scales(raw, name) < 0).sum() >= 4
 
 
-@pytest.mark.parametrize("name", ["a normal a layer", "one normal", "mixture", "the draws themselves"])
+@pytest.mark.parametrize(
+    "name", ["a normal a layer", "one normal", "mixture", "the draws themselves"]
+)
 def test_informative_priors_gain_at_five_labels(informed, name):
     assert lower_end(gain(informed, name)[:, FIVE_LABELS]) > 0
 
@@ -569,12 +674,16 @@ def test_informative_what_scale_is_worth(informed):
 
 
 def test_informative_scales_chosen_for_few_labels(informed):
-    """With five labels well-chosen scales are worth a good part of the gain, and the learnt prior more."""
+    """With five labels well-chosen scales are worth a good part of the gain, and the learnt prior
+    more.
+    """
     assert lower_end(gain(informed, BY_LABELS)[:, FIVE_LABELS]) > 0
     assert lower_end(gain(informed, "one normal", BY_LABELS)[:, FIVE_LABELS]) > 0
     assert all(check["mixed"] for check in informed["moons", BY_LABELS]["checks"])
     rows = read_result("informative_priors/scales_by_labels")["rows"]
-    few, quarter = ([np.prod(row["scales"], axis=1) for row in part] for part in (rows[:3], rows[3:]))
+    few, quarter = (
+        [np.prod(row["scales"], axis=1) for row in part] for part in (rows[:3], rows[3:])
+    )
     assert [row["labels"] for row in rows] == [2, 5, 10, 25]
     assert np.max(few) < 1 and np.min(quarter) > 2
     assert {scales[0] for row in rows[:3] for scales in row["scales"]} == {0.0625}  # nearly lines
@@ -612,7 +721,9 @@ def every_size(informed):
 
 
 def test_informative_ceiling(informed, every_size):
-    """Who knows all but the angle is ahead of every arm in every redraw, and with 50 labels near the Bayes optimum."""
+    """Who knows all but the angle is ahead of every arm in every redraw, and with 50 labels near
+    the Bayes optimum.
+    """
     ceiling = np.array([one["nll"] for one in informed["moons", KNOWN]["scores"]])
     for name in every_size:
         if KNOWN not in name:
@@ -626,7 +737,9 @@ def test_informative_ceiling(informed, every_size):
 
 
 def test_informative_shared_features(informed):
-    """A head on 32 shared features is ahead of the fitted prior; what is said to be open is; all chains have mixed."""
+    """A head on 32 shared features is ahead of the fitted prior; what is said to be open is; all
+    chains have mixed.
+    """
     wide, few = (FEATURES.format(width, TRAINED) for width in (32, 5))
     for rival in (wide, FEATURES.format(32, CHAINS)):
         assert lower_end(gain(informed, rival, "one normal")[:, FIVE_LABELS]) > 0
@@ -636,11 +749,21 @@ def test_informative_shared_features(informed):
     assert lower_end(gain(informed, wide, few)[:, FIFTY_LABELS]) > 0
     assert abs(gain(informed, wide, BY_LABELS)[:, FIFTY_LABELS].mean()) < 0.015
     assert lower_end(gain(informed, wide, FEATURES.format(32, CHAINS))[:, FIVE_LABELS]) > 0
-    assert lower_end(gain(informed, FEATURES.format(32, CHAINS), FEATURES.format(32, LAPLACE))[:, FIVE_LABELS]) > 0
-    for point in ("fine-tuning", "first-order MAML"):  # one point of all weights gains less on average
+    assert (
+        lower_end(
+            gain(informed, FEATURES.format(32, CHAINS), FEATURES.format(32, LAPLACE))[
+                :, FIVE_LABELS
+            ]
+        )
+        > 0
+    )
+    # one point of all weights gains less on average
+    for point in ("fine-tuning", "first-order MAML"):
         assert (gain(informed, point, "one normal").mean(axis=0) < 0).all()
     for width in (5, 32):
-        assert all(check["mixed"] for check in informed["moons", FEATURES.format(width, CHAINS)]["checks"])
+        assert all(
+            check["mixed"] for check in informed["moons", FEATURES.format(width, CHAINS)]["checks"]
+        )
     process = "odd Gaussian process"  # two scales, no feature
     assert lower_end(gain(informed, "one normal", process)[:, FIVE_LABELS]) > 0
     assert all(check["mixed"] for check in informed["moons", process]["checks"])
@@ -651,9 +774,14 @@ def test_informative_shared_features(informed):
 
 
 def test_informative_calibration_with_five_labels(informed, every_size):
-    """The draws' calibration error is not told from that of the points of all weights; others' are."""
+    """The draws' calibration error is not told from that of the points of all weights; others'
+    are.
+    """
     of = {name: informed["moons", name]["scores"] for name in every_size}
-    error = {name: np.array([one["calibration_error"][FIVE_LABELS] for one in each]) for name, each in of.items()}
+    error = {
+        name: np.array([one["calibration_error"][FIVE_LABELS] for one in each])
+        for name, each in of.items()
+    }
     draws = error["the draws themselves"]
     for name in ("first-order MAML", "fine-tuning"):
         assert lower_end(error[name] - draws) < 0 < -lower_end(draws - error[name])
@@ -669,7 +797,8 @@ def test_informative_elsewhere(informed):
     }
     assert max(abs(few[kind][1]) for kind in ("noise 0.6", "clouds")) < 0.03
     assert abs(few["mirrored"][0]) < 0.04 and few["spirals"][0] > 0.1
-    # Over scales chosen for as many labels, the moons' shape costs on its mirror image where labels are few.
+    # Over scales chosen for as many labels, the moons' shape costs on its mirror image where labels
+    # are few.
     over_scales = gain(informed, "one normal", BY_LABELS, "mirrored")
     assert lower_end(-over_scales[:, 0]) > 0 and (over_scales[:, 0] < 0).all()
     assert min(values.min() for values in few.values()) > -0.03
@@ -681,7 +810,9 @@ def digit_arms():
 
 
 def digit_gain(arms, one, other, score="NLL", chain=None):
-    """Gain of one arm over another, [split, number of images], and last its mean; of one chain's draws if given."""
+    """Gain of one arm over another, [split, number of images], and last its mean; of one chain's
+    draws if given.
+    """
 
     def scores(name):
         alone = arms[name]["nll_by_chain"]
@@ -699,17 +830,29 @@ PIXELS, WHOLE, LAST = "logistic regression, pixels", "whole network, {}", "last 
 def test_informative_digits_chains_agree(digit_arms):
     checks = [one for arm in digit_arms.values() for one in arm["check"] if "rhat" in one]
     assert len(checks) == 40
-    assert all(one["rhat"][kind] <= one["rhat_bound"][kind] for one in checks for kind in one["rhat"])
-    short = {name: sum(not one.get("mixed", True) for one in arm["check"]) for name, arm in digit_arms.items()}
+    assert all(
+        one["rhat"][kind] <= one["rhat_bound"][kind] for one in checks for kind in one["rhat"]
+    )
+    short = {
+        name: sum(not one.get("mixed", True) for one in arm["check"])
+        for name, arm in digit_arms.items()
+    }
     found = {name: count for name, count in short.items() if count}
-    arms = "scales chosen", LAST.format("one network"), WHOLE.format("isotropic"), WHOLE.format("many tasks")
+    arms = (
+        "scales chosen",
+        LAST.format("one network"),
+        WHOLE.format("isotropic"),
+        WHOLE.format("many tasks"),
+    )
     assert found == dict(zip(arms, (1, 1, 1, 2), strict=True))
 
 
 def test_informative_digits_choices_do_not_bind(digit_arms):
     settings = json.loads((RESULTS / "informative_priors/digits.json").read_text())["settings"]
     ends = {"fine-tuning": settings["steps"]}
-    ends |= {f"logistic regression, {of}": settings["inverse_penalties"] for of in ("pixels", "features")}
+    ends |= {
+        f"logistic regression, {of}": settings["inverse_penalties"] for of in ("pixels", "features")
+    }
     for name, arm in digit_arms.items():
         for check in arm["check"]:
             if name in ends:
@@ -718,14 +861,16 @@ def test_informative_digits_choices_do_not_bind(digit_arms):
                 assert max(map(abs, check["chosen"])) < settings["search"]["end"]
     sizes = [check["sizes"]["mean"] for check in digit_arms[WHOLE.format("isotropic")]["check"]]
     scales = [10 ** check["chosen"][0] for check in digit_arms[WHOLE.format("isotropic")]["check"]]
-    assert (np.array(scales) > 0.9 * np.array(sizes)).all()  # round trained weights, as wide as they are large
+    # round trained weights, as wide as they are large
+    assert (np.array(scales) > 0.9 * np.array(sizes)).all()
 
 
 @pytest.mark.parametrize("chain", [None, 0, 1, 2, 3])
 def test_informative_digits_gains_and_losses(digit_arms, chain):
     def differ(one, other, at):
         found = digit_gain(digit_arms, one, other, chain=chain)[:, at]
-        return (lower_end(found) if chain is None else found.mean()) > 0  # each chain alone gives the sign
+        # each chain alone gives the sign
+        return (lower_end(found) if chain is None else found.mean()) > 0
 
     mean = -1
     assert all(differ("scales chosen", "N(0, 1)", at) for at in (0, 1, 2, 3, mean))
@@ -752,14 +897,26 @@ def test_informative_digits_what_was_learnt_gains_nothing_measured(digit_arms):
 def test_informative_digits_right_and_unsure(digit_arms):
     right = digit_gain(digit_arms, "scales chosen", PIXELS, "accuracy %")[:, -1]
     assert max(-lower_end(right), -lower_end(-right)) < 1
-    assert lower_end(digit_gain(digit_arms, "scales chosen", PIXELS, "calibration error")[:, -1]) > 0.05
-    assert lower_end(digit_gain(digit_arms, PIXELS, "logistic regression, features", "accuracy %")[:, -1]) > 5
-    moves = digit_gain(digit_arms, WHOLE.format("isotropic"), LAST.format("isotropic"), "accuracy %")[:, -1]
+    assert (
+        lower_end(digit_gain(digit_arms, "scales chosen", PIXELS, "calibration error")[:, -1])
+        > 0.05
+    )
+    assert (
+        lower_end(
+            digit_gain(digit_arms, PIXELS, "logistic regression, features", "accuracy %")[:, -1]
+        )
+        > 5
+    )
+    moves = digit_gain(
+        digit_arms, WHOLE.format("isotropic"), LAST.format("isotropic"), "accuracy %"
+    )[:, -1]
     assert lower_end(moves) > 5
 
 
 def test_svi_settings():
-    narrow, _, wide, single, _ = json.loads((RESULTS / "svi/initial_scales.json").read_text())["rows"]
+    narrow, _, wide, single, _ = json.loads((RESULTS / "svi/initial_scales.json").read_text())[
+        "rows"
+    ]
 
     def flat(row):
         return (np.ptp(row["curve"], axis=1) < 0.2).sum()
@@ -792,7 +949,9 @@ def test_svi_reference_has_mixed(ladder):
         for name in ("NUTS", "NUTS, short"):
             assert all(map(mixed, ladder[kind, name]["check"]))
         assert not any(map(mixed, ladder[kind, "NUTS, shortest"]["check"]))
-        assert max(ladder[kind, "NUTS, short"]["gradients"]) <= min(ladder[kind, "mean-field"]["gradients"])
+        assert max(ladder[kind, "NUTS, short"]["gradients"]) <= min(
+            ladder[kind, "mean-field"]["gradients"]
+        )
         assert max(ladder[kind, "NUTS, shortest"]["gradients"]) <= 100_000
 
 
@@ -809,7 +968,9 @@ def test_svi_short_nuts_then_linearised_laplace_are_nearest_inside(ladder, kind)
 
 def test_svi_losses_inside(ladder):
     def off(kind, name):
-        return np.subtract(ladder[kind, name]["nll"]["inside"], ladder[kind, "NUTS"]["nll"]["inside"])
+        return np.subtract(
+            ladder[kind, name]["nll"]["inside"], ladder[kind, "NUTS"]["nll"]["inside"]
+        )
 
     for name in ("mean-field", "low-rank", "flow"):
         assert lower_end(off("whole", name)) > 0.5
@@ -831,7 +992,9 @@ def test_svi_full_rank_follows_the_wave_from_wide_starts_alone(ladder):
     near = near_nuts(full)
     assert near.tolist() == near_nuts(ladder["whole", "full-rank, from NUTS"]).tolist()
     assert near.sum() == 4 and not near[0]  # the page's wave is one of the others
-    narrow, wide = np.array([[np.max(spread) for spread in one["elbo"]] for one in full["tuning"]]).T
+    narrow, wide = np.array(
+        [[np.max(spread) for spread in one["elbo"]] for one in full["tuning"]]
+    ).T
     assert (wide[near] - narrow[near] > 2).all() and (np.abs(wide - narrow)[~near] < 0.5).all()
 
 
@@ -866,7 +1029,9 @@ def test_svi_laplace_needs_wide_starts_and_the_linearisation(ladder):
     assert max(one["N(0, 1)"]["share at the best top"] for one in tuning) < 0.1
     for kind in ("whole", "gap"):
         assert min(ladder[kind, "Laplace, GGN"]["distance_inside"]) > 1
-        raw, linearised = (ladder[kind, n]["distance_inside"] for n in ("Laplace, Hessian", LINEARISED))
+        raw, linearised = (
+            ladder[kind, n]["distance_inside"] for n in ("Laplace, Hessian", LINEARISED)
+        )
         assert np.less(linearised, raw).all()
 
 
@@ -926,7 +1091,14 @@ def family():
     return rows("sgmcmc/step_sizes")
 
 
-SAMPLED = ["SGLD", "cyclical SGLD", "preconditioned SGLD", "SGNHT", "SGFS, identity", "SGFS, proportional"]
+SAMPLED = [
+    "SGLD",
+    "cyclical SGLD",
+    "preconditioned SGLD",
+    "SGNHT",
+    "SGFS, identity",
+    "SGFS, proportional",
+]
 CENTRED = ["SGLD, control variates", "SGLD, control variates, from the mode"]
 
 
@@ -941,10 +1113,14 @@ def test_sgmcmc_averages_are_near_and_the_spread_is_not(family):
         assert np.mean(row.get("tv", 0.0)) < settings["limit"]
     found = {name: len(family[name]["seeds_with_a_run"]) for name in settings["step_sizes"]}
     always = ["SGFS, proportional", "SGFS, identity", "preconditioned SGLD", "SGLD"]
-    assert sorted(name for name, count in found.items() if count == settings["num_seeds"]) == sorted(always)
+    assert sorted(
+        name for name, count in found.items() if count == settings["num_seeds"]
+    ) == sorted(always)
     assert {name for name in found if family[name]["near"]} == {"SGLD", "SGFS, proportional"}
     assert len(family["SGHMC"]["seeds_with_a_run"]) < 2
-    assert all(family["preconditioned SGLD"]["mixed"]) and sum(family["SGFS, identity"]["mixed"]) == 4
+    assert (
+        all(family["preconditioned SGLD"]["mixed"]) and sum(family["SGFS, identity"]["mixed"]) == 4
+    )
 
 
 def test_sgmcmc_nuts_at_as_many_gradients_is_nearer(family):
@@ -955,11 +1131,15 @@ def test_sgmcmc_nuts_at_as_many_gradients_is_nearer(family):
     for name in ("SGLD", "SGFS, identity"):
         mean, half = metrics.interval(np.subtract(family[name]["tv"], equal["tv"]))
         assert mean > half
-    assert np.mean(family["SVI, diagonal"]["tv"]) > max(np.mean(family[name]["tv"]) for name in SAMPLED)
+    assert np.mean(family["SVI, diagonal"]["tv"]) > max(
+        np.mean(family[name]["tv"]) for name in SAMPLED
+    )
 
 
 def test_sgmcmc_control_variates_lower_the_error_of_large_steps_alone(family):
-    plain, centred, _ = (np.array([at["tv"] for at in family[name]["curves"]["0"]]) for name in ("SGLD", *CENTRED))
+    plain, centred, _ = (
+        np.array([at["tv"] for at in family[name]["curves"]["0"]]) for name in ("SGLD", *CENTRED)
+    )
     mean, half = metrics.interval((plain - centred)[3:].mean(axis=0))
     assert half < mean < 0.25 * plain[3:].mean()
     for step in (1, 2):  # the steps that are chosen, and half of them
@@ -968,8 +1148,16 @@ def test_sgmcmc_control_variates_lower_the_error_of_large_steps_alone(family):
 
 
 def test_sgmcmc_friction_and_alpha_decide(family):
-    frictions = {given: {at["step_size"]: at for at in curve} for given, curve in family["SGHMC"]["curves"].items()}
-    assert frictions["0.01"][0.008]["tv_together"] > 0.03 > 0.005 > frictions["100"][0.008]["tv_together"]
+    frictions = {
+        given: {at["step_size"]: at for at in curve}
+        for given, curve in family["SGHMC"]["curves"].items()
+    }
+    assert (
+        frictions["0.01"][0.008]["tv_together"]
+        > 0.03
+        > 0.005
+        > frictions["100"][0.008]["tv_together"]
+    )
     slow = family["SGNHT"]["curves"]["100"]
     assert all(np.mean(at["ess_of_predictions"]) < 15 for at in slow if at["finite"])
 
@@ -982,7 +1170,8 @@ def growth():
 
 def test_sgmcmc_growth_of_times(growth):
     time = {
-        size: {name: np.median(value) for name, value in row["microseconds"].items()} for size, row in growth.items()
+        size: {name: np.median(value) for name, value in row["microseconds"].items()}
+        for size, row in growth.items()
     }
     langevin = [of["SGLD"] for of in time.values()]
     assert max(langevin) < 5 * min(langevin)
@@ -999,8 +1188,17 @@ def test_sgmcmc_growth_of_what_is_sampled(growth):
     assert chosen_in[0] < 2 < chosen_in[1] < chosen_in[2] == 5
     assert fisher["near"] and min(fisher["spread_ratio"]) > 1.1 and not all(fisher["mixed"])
     *others, fisher = growth[10_000]["samplers"]
-    assert not any(found["seeds_with_a_run"] for found in others) and len(fisher["seeds_with_a_run"]) < 3
-    assert 0.5 < min(fisher["tv"]) / growth[10_000]["limit"] < 1 < max(fisher["tv"]) / growth[10_000]["limit"] < 1.5
+    assert (
+        not any(found["seeds_with_a_run"] for found in others)
+        and len(fisher["seeds_with_a_run"]) < 3
+    )
+    assert (
+        0.5
+        < min(fisher["tv"]) / growth[10_000]["limit"]
+        < 1
+        < max(fisher["tv"]) / growth[10_000]["limit"]
+        < 1.5
+    )
     assert min(fisher["spread_ratio"]) > 1.1 and not any(fisher["mixed"])
     assert [
         min(at["tv_together"] for at in found["curves"]["0"]) < growth[1000]["limit"]
@@ -1020,8 +1218,11 @@ def test_three_chosen_scales_do_as_well_as_sharing_on_the_sources_data():
     assert abs(mean) < half < 0.02
     grid = sorted(rows("flat_bnn/prior_scale").values(), key=lambda row: row["held_out_nll"])
     assert grid[0]["mixed"]
-    # The best input scale is the grid's least: the next triples are as good, within the interval over tasks.
-    mean, half = metrics.interval(np.subtract(grid[1]["held_out_nll_by_task"], grid[0]["held_out_nll_by_task"]))
+    # The best input scale is the grid's least: the next triples are as good, within the interval
+    # over tasks.
+    mean, half = metrics.interval(
+        np.subtract(grid[1]["held_out_nll_by_task"], grid[0]["held_out_nll_by_task"])
+    )
     assert mean < half
     outputs, hidden = ({row["scales"][i] for row in grid} for i in (2, 1))
     assert min(outputs) < grid[0]["scales"][2] < max(outputs)
@@ -1040,7 +1241,9 @@ def stored(name):
 
 
 def health(what="family"):
-    """Rows of the stored result on the insurance experiment that answer one question, by size and arm."""
+    """Rows of the stored result on the insurance experiment that answer one question, by size and
+    arm.
+    """
     found = stored("real_data/predictions")
     return {(row["families"], row["arm"]): row for row in found if row["what"] == what}
 
@@ -1066,7 +1269,13 @@ def test_real_data_the_network_equals_curves_by_the_rule_with_all_families_alone
 @pytest.mark.parametrize("families", SIZES)
 def test_real_data_weights_of_their_own_gain_nothing_over_a_shift(families):
     found = health()
-    for arm in ("mixed logistic, slopes too", "shared features, a head a group", "a network a group", LEARNT, ALONE):
+    for arm in (
+        "mixed logistic, slopes too",
+        "shared features, a head a group",
+        "a network a group",
+        LEARNT,
+        ALONE,
+    ):
         assert found[families, arm]["scores"]["NLL"] > found[families, SHIFTED]["scores"]["NLL"]
 
 
@@ -1079,7 +1288,10 @@ def test_real_data_a_network_alone_is_worse_than_lines_and_a_learnt_prior_mends_
 
 
 def test_real_data_without_sites_and_plans_the_network_is_worse_than_lines():
-    assert less(health()[16, "one network for all"])[0] > 0 and less(health()[1000, "one network for all"])[0] > 0
+    assert (
+        less(health()[16, "one network for all"])[0] > 0
+        and less(health()[1000, "one network for all"])[0] > 0
+    )
 
 
 def test_real_data_curves_are_better_than_lines_with_enough_families():
@@ -1093,7 +1305,8 @@ def test_real_data_trees_are_not_shown_to_differ_from_curves_with_all_families()
 
 
 @pytest.mark.parametrize(
-    ("what", "families"), [*(("family", n) for n in SIZES), ("cell", 16), ("site", 16), ("plan", 16)]
+    ("what", "families"),
+    [*(("family", n) for n in SIZES), ("cell", 16), ("site", 16), ("plan", 16)],
 )
 def test_real_data_mixed_lines_gain_nothing_that_is_shown_over_penalised_ones(what, families):
     low, high = less(health(what)[families, "logistic"])
@@ -1105,7 +1318,9 @@ def test_real_data_chains_are_within_their_bounds_and_some_are_short():
     for what in ("family", "cell", "site", "plan"):
         for key, row in health(what).items():
             for check in row.get("checks", []):
-                assert all(check["rhat"][kind] <= check["rhat_bound"][kind] for kind in check["rhat"])
+                assert all(
+                    check["rhat"][kind] <= check["rhat_bound"][kind] for kind in check["rhat"]
+                )
                 assert check["ess"]["predictions"] >= 1000 and check["ess"]["log density"] >= 400
                 short |= set() if check["mixed"] else {key[1]}
     assert short and not short & {LINES, CURVES, SHIFTED, ALONE}
@@ -1131,7 +1346,9 @@ def test_real_data_no_prior_is_shown_to_change_the_nll(model, change):
     found = {(row["model"], row["change"]): row for row in stored("real_data/sensitivity")}
     for row in (found[model, change], found[model, "kernels not divided"]):
         less = row["less_than_usual"]["nll"]
-        assert row["check"]["mixed"] and less["low"] < 0 < less["high"] and abs(less["mean"]) < 0.002
+        assert (
+            row["check"]["mixed"] and less["low"] < 0 < less["high"] and abs(less["mean"]) < 0.002
+        )
 
 
 def test_real_data_the_prior_decides_the_sites_sd_and_two_layers_are_worse():
@@ -1148,7 +1365,11 @@ def test_real_data_langevin_on_minibatches_is_nearest_to_the_full_sampler(size):
     low, high = (found["SGLD"]["less_than_full"][end] for end in ("low", "high"))
     assert low < 0 < high and found["SGLD"]["spread"] > 1.05
     others = ("SVI, mean field", "SVI, low rank", "SGHMC")
-    assert found["full sampling"]["distance"] < found["SGLD"]["distance"] < min(found[n]["distance"] for n in others)
+    assert (
+        found["full sampling"]["distance"]
+        < found["SGLD"]["distance"]
+        < min(found[n]["distance"] for n in others)
+    )
     assert all(max(found[name]["rhat_seen"], found[name]["rhat_log_sd"]) > 1.1 for name in others)
     assert all(gap > 0.01 for gap in found["SGHMC"]["tried"].values() if gap is not None)
 
@@ -1158,13 +1379,18 @@ CRITERIA = {"first": 25, "later": 25, "all": 50}
 
 @pytest.fixture(scope="module")
 def by_evidence():
-    """The parts of the evidence and the folds' loss, nats a label, of triples that have both, [data set, triple]."""
+    """The parts of the evidence and the folds' loss, nats a label, of triples that have both, [data
+    set, triple].
+    """
     *found, _ = stored("what_the_gain_is_made_of/evidence")
     more = rows("what_the_gain_is_made_of/arms")["chosen over tasks"]["more"]
     count = len(more["triples"])
     assert all(row["triples"][:count] == more["triples"] for row in found)
     assert [row["redraw"] for row in found] == list(range(len(found)))
-    loss = {name: -np.array([row[name] for row in found])[:, :count] / (18 * n) for name, n in CRITERIA.items()}
+    loss = {
+        name: -np.array([row[name] for row in found])[:, :count] / (18 * n)
+        for name, n in CRITERIA.items()
+    }
     return more["triples"], loss | {"folds": np.array(more["held_out_nll"])[: len(found)]}
 
 
@@ -1180,7 +1406,12 @@ def test_evidence_of_scales_is_known_to_two_nats_and_two_methods_agree():
 def test_later_labels_rank_scales_as_folds_do_and_the_evidence_less_so(by_evidence):
     _, loss = by_evidence
     alike = {
-        name: np.array([stats.spearmanr(*pair).statistic for pair in zip(loss[name], loss["folds"], strict=True)])
+        name: np.array(
+            [
+                stats.spearmanr(*pair).statistic
+                for pair in zip(loss[name], loss["folds"], strict=True)
+            ]
+        )
         for name in CRITERIA
     }
     assert lower_end(alike["later"]) > 0.6
@@ -1192,7 +1423,10 @@ def test_first_labels_charge_for_width_more_than_the_later_ones_give_back(by_evi
     triples, loss = by_evidence
     pairs = [[0.125, 2.0], [0.25, 1.0], [0.5, 0.5]]
     columns = [[triples.index([*pair, scale]) for pair in pairs] for scale in (12.0, 48.0)]
-    lost = {name: np.subtract(*(values[:, at].mean(axis=1) for at in columns[::-1])) for name, values in loss.items()}
+    lost = {
+        name: np.subtract(*(values[:, at].mean(axis=1) for at in columns[::-1]))
+        for name, values in loss.items()
+    }
     assert lower_end(lost["first"]) > 0 and lower_end(lost["all"]) > 0
     assert lower_end(-lost["later"]) > 0 and lower_end(-lost["folds"]) > 0
 
@@ -1219,7 +1453,9 @@ def test_the_evidence_picks_output_scale_12_and_the_folds_wider_ones(by_evidence
 
 @pytest.fixture
 def spiral_of():
-    """A function of a method and a score: its values on the five training sets, those of chains and rivals included."""
+    """A function of a method and a score: its values on the five training sets, those of chains and
+    rivals included.
+    """
     found = [
         row
         for name in ("svi/spiral", "svi/spiral_references")
@@ -1232,7 +1468,9 @@ def spiral_of():
 
 def test_svi_spiral_posterior_has_mixed_under_the_narrow_prior_and_is_short_of_draws_under_the_wide():
     found = json.loads((RESULTS / "svi/spiral_references.json").read_text())["rows"]
-    narrow, wide = ([row["check"] for row in found if row["name"] == f"NUTS, prior sd {sd}"] for sd in (1, 10))
+    narrow, wide = (
+        [row["check"] for row in found if row["name"] == f"NUTS, prior sd {sd}"] for sd in (1, 10)
+    )
     assert len(narrow) == len(wide) == 5 and all(map(mixed, narrow)) and not any(map(mixed, wide))
     for check in wide:
         assert (
@@ -1245,33 +1483,48 @@ def test_svi_spiral_underconfidence_is_the_posteriors_and_more_so_the_guides(spi
     guide, posterior = "SVI, prior sd 10", "NUTS, prior sd 10"
     for score in ("NLL", "calibration error", "entropy_near"):
         assert lower_end(spiral_of(guide, score) - spiral_of(posterior, score)) > 0
-    assert 2 * spiral_of(posterior, "entropy_near").mean() < 1.2 * spiral_of(guide, "entropy_near").mean()
+    assert (
+        2 * spiral_of(posterior, "entropy_near").mean()
+        < 1.2 * spiral_of(guide, "entropy_near").mean()
+    )
 
 
 def test_svi_spiral_doubts_far_away_are_the_posteriors(spiral_of):
-    off = spiral_of("NUTS, prior sd 10", "entropy_far") - spiral_of("SVI, prior sd 10", "entropy_far")
+    off = spiral_of("NUTS, prior sd 10", "entropy_far") - spiral_of(
+        "SVI, prior sd 10", "entropy_far"
+    )
     assert lower_end(off) > 0
-    under_narrow = spiral_of("NUTS, prior sd 1", "entropy_far") - spiral_of("SVI, prior sd 1", "entropy_far")
+    under_narrow = spiral_of("NUTS, prior sd 1", "entropy_far") - spiral_of(
+        "SVI, prior sd 1", "entropy_far"
+    )
     assert lower_end(-under_narrow) > 0  # there the guide has more of them
-    errors = [spiral_of("NUTS, prior sd 10", f"entropy_{where}_error").max() for where in ("near", "far")]
+    errors = [
+        spiral_of("NUTS, prior sd 10", f"entropy_{where}_error").max() for where in ("near", "far")
+    ]
     assert max(errors) < 0.04 < off.mean() / 5
 
 
 def test_svi_spiral_which_accuracies_are_told_apart(spiral_of):
-    right = {name: spiral_of(name, "accuracy %") for name in ("SVI, prior sd 10", "NUTS, prior sd 10")}
+    right = {
+        name: spiral_of(name, "accuracy %") for name in ("SVI, prior sd 10", "NUTS, prior sd 10")
+    }
     assert lower_end(right["NUTS, prior sd 10"] - right["SVI, prior sd 10"]) > 0
     for name in ("one network", "one network, temperature", "ensemble of 5", "ensemble of 10"):
         for other in right.values():
             off = spiral_of(name, "accuracy %") - other
             assert lower_end(off) < 0 < upper_end(off)
-    for name in ("one network", "ensemble of 5", "ensemble of 10"):  # better calibrated than the guide
+    # better calibrated than the guide
+    for name in ("one network", "ensemble of 5", "ensemble of 10"):
         guide = spiral_of("SVI, prior sd 10", "calibration error")
         assert lower_end(guide - spiral_of(name, "calibration error")) > 0
 
 
 def test_svi_spiral_the_narrow_prior_and_the_guide_both_cost_accuracy(spiral_of):
     narrow, wide = (spiral_of(f"NUTS, prior sd {scale}", "accuracy %") for scale in ("1", "10"))
-    assert lower_end(wide - narrow) > 2 and lower_end(narrow - spiral_of("SVI, prior sd 1", "accuracy %")) > 2
+    assert (
+        lower_end(wide - narrow) > 2
+        and lower_end(narrow - spiral_of("SVI, prior sd 1", "accuracy %")) > 2
+    )
 
 
 def test_svi_spiral_an_ensemble_of_ten_has_few_doubts_far_away(spiral_of):
@@ -1293,7 +1546,9 @@ def averages():
 
 
 def test_regression_two_estimates_of_the_evidence(waves, averages):
-    """The page states the evidence of six priors: the chains have mixed, enough draws count, and both agree."""
+    """The page states the evidence of six priors: the chains have mixed, enough draws count, and
+    both agree.
+    """
     _, found = waves
     rule = json.loads((RESULTS / "regression/evidence_without_chains.json").read_text())["settings"]
     stated = [
@@ -1303,13 +1558,23 @@ def test_regression_two_estimates_of_the_evidence(waves, averages):
         and averages[name]["effective_draws"][0] >= rule["least_effective"]
         and abs(averages[name]["log_evidence"][0] - row["log_evidence"]) < rule["tolerance"]
     ]
-    assert [name for name in found if name not in stated] == ["N(0, 1), 10 tanh units", "sd 10", "sd learnt"]
-    assert abs(averages["sd learnt"]["log_evidence"][0] - found["sd learnt"]["log_evidence"]) > rule["tolerance"]
+    assert [name for name in found if name not in stated] == [
+        "N(0, 1), 10 tanh units",
+        "sd 10",
+        "sd learnt",
+    ]
+    assert (
+        abs(averages["sd learnt"]["log_evidence"][0] - found["sd learnt"]["log_evidence"])
+        > rule["tolerance"]
+    )
 
 
 def test_regression_evidence_says_nothing_of_what_is_outside_the_data(waves):
     base, found = waves
-    outside = {name: np.array(found[name]["coverage"])[:, OUTSIDE, AT_95] for name in ("sd 0.1", "ReLU", base["name"])}
+    outside = {
+        name: np.array(found[name]["coverage"])[:, OUTSIDE, AT_95]
+        for name in ("sd 0.1", "ReLU", base["name"])
+    }
     assert min(row["log_evidence"] for row in found.values()) == found["sd 0.1"]["log_evidence"]
     assert found["ReLU"]["log_evidence"] > base["log_evidence"]
     assert lower_end(outside["sd 0.1"] - outside[base["name"]]) > 0.4
@@ -1366,7 +1631,12 @@ def test_comparing_harder_references_have_mixed_and_agree_with_each_other_and_wi
         in_errors = gap / np.hypot(runs[0]["mean_error"], runs[1]["mean_error"])
         assert in_errors.max() < 6 and in_errors.mean() < 1.1
     chains = np.mean(
-        [row["mean"] for row in found if row["posterior"] == "hierarchical" and row["method"] == "chains"], 0
+        [
+            row["mean"]
+            for row in found
+            if row["posterior"] == "hierarchical" and row["method"] == "chains"
+        ],
+        0,
     )
     clouds = [row for row in found if row["method"] == "SMC"]
     assert all(row["power"] == 1 for row in clouds)
@@ -1374,7 +1644,9 @@ def test_comparing_harder_references_have_mixed_and_agree_with_each_other_and_wi
 
     def off(p):
         """How far the mean of runs is off, and what their spread explains."""
-        return np.abs(p.mean(axis=0) - chains).mean(), np.sqrt(2 / np.pi * p.var(axis=0, ddof=1) / len(p)).mean()
+        return np.abs(p.mean(axis=0) - chains).mean(), np.sqrt(
+            2 / np.pi * p.var(axis=0, ddof=1) / len(p)
+        ).mean()
 
     # Four runs tell little of their own spread at one point, so that points are taken together.
     assert off(before)[0] < 3 * off(before)[1] < 0.03
@@ -1387,13 +1659,21 @@ def test_comparing_no_cell_failed_and_gradients_are_within_their_budget(cells):
         assert np.mean(row["gradients"]) <= 1.3 * budget
 
 
-def test_comparing_ten_million_gradients_come_no_nearer_than_references_and_kept_draws_can_show(cells):
-    rows = {row["name"]: row for row in json.loads((RESULTS / "comparing_inference/longest.json").read_text())["rows"]}
+def test_comparing_ten_million_gradients_come_no_nearer_than_references_and_kept_draws_can_show(
+    cells,
+):
+    rows = {
+        row["name"]: row
+        for row in json.loads((RESULTS / "comparing_inference/longest.json").read_text())["rows"]
+    }
     assert len(rows) == 6 and all(row["failed"] == 0 for row in rows.values())
     floor = json.loads((RESULTS / "comparing_inference/ladder.json").read_text())["rows"][0]["tv"]
     for name, row in rows.items():
         assert np.mean(row["gradients"]) <= 1.3e7
-        assert np.mean(row["tv"]) <= 2 * floor and np.mean(row["tv"]) > 0.4 * cells[name, 1_000_000]["tv_mean"]
+        assert (
+            np.mean(row["tv"]) <= 2 * floor
+            and np.mean(row["tv"]) > 0.4 * cells[name, 1_000_000]["tv_mean"]
+        )
 
 
 def test_comparing_every_sampler_of_all_data_is_nearer_than_every_fit(cells):
@@ -1409,12 +1689,22 @@ def test_comparing_every_sampler_of_all_data_is_nearer_than_every_fit(cells):
 def test_comparing_what_a_gradient_costs_in_seconds(cells):
     rows = json.loads((RESULTS / "comparing_inference/seconds.json").read_text())["rows"]
     times = {(row["name"], row["budget"]): row["times_bare"] for row in rows}
-    samplers = {name for name, budget in cells if budget == 100_000 and cells[name, budget]["kind"] == "samples"}
+    samplers = {
+        name
+        for name, budget in cells
+        if budget == 100_000 and cells[name, budget]["kind"] == "samples"
+    }
     of_all_data = {name: times[name, 100_000] for name in samplers - set(MINIBATCHES)}
     guides = [value for (name, _), value in times.items() if name.startswith("SVI")]
-    assert min(of_all_data, key=of_all_data.get) == "ChEES" and max(of_all_data.values()) < min(guides)
+    assert min(of_all_data, key=of_all_data.get) == "ChEES" and max(of_all_data.values()) < min(
+        guides
+    )
     assert min(times[name, 100_000] for name in MINIBATCHES) > max(guides)
-    growth = {name: times[name, 1_000_000] / times[name, 100_000] for name, budget in times if budget == 1_000_000}
+    growth = {
+        name: times[name, 1_000_000] / times[name, 100_000]
+        for name, budget in times
+        if budget == 1_000_000
+    }
     assert growth.pop("the book's sampler") > 1.5 and len(growth) == 5
     assert max(growth.values()) < 1.1 and min(growth.values()) > 0.9
 
@@ -1428,17 +1718,30 @@ def test_comparing_fits_do_not_come_nearer_and_samplers_do(cells):
             assert late["tv_mean"] < 0.5 * early["tv_mean"]
 
 
-def test_comparing_converged_guides_are_farther_than_the_most_probable_network_and_than_before(cells):
+def test_comparing_converged_guides_are_farther_than_the_most_probable_network_and_than_before(
+    cells,
+):
     for name in ("SVI, mean-field", "SVI, low-rank", "SVI, full-rank", "SVI, flow"):
-        assert lower_end(np.subtract(cells[name, 1_000_000]["tv"], cells["MAP", 1_000_000]["tv"])) > 0
-        assert lower_end(np.subtract(cells[name, 1_000_000]["tv"], cells["Laplace, full", 1_000_000]["tv"])) > 0
+        assert (
+            lower_end(np.subtract(cells[name, 1_000_000]["tv"], cells["MAP", 1_000_000]["tv"])) > 0
+        )
+        assert (
+            lower_end(
+                np.subtract(cells[name, 1_000_000]["tv"], cells["Laplace, full", 1_000_000]["tv"])
+            )
+            > 0
+        )
     for name in ("SVI, mean-field", "SVI, low-rank"):
         assert lower_end(np.subtract(cells[name, 1_000_000]["tv"], cells[name, 10_000]["tv"])) > 0
 
 
-def test_comparing_the_nearest_fit_is_multi_pathfinder_and_an_ensemble_that_stops_early_is_nearer(cells):
+def test_comparing_the_nearest_fit_is_multi_pathfinder_and_an_ensemble_that_stops_early_is_nearer(
+    cells,
+):
     fits = {
-        name: row["tv_mean"] for (name, budget), row in cells.items() if budget == 100_000 and row["kind"] == "fits"
+        name: row["tv_mean"]
+        for (name, budget), row in cells.items()
+        if budget == 100_000 and row["kind"] == "fits"
     }
     assert min(fits, key=fits.get) == "multi-Pathfinder"
     assert np.mean(cells["deep ensemble", 100_000]["tv"]) < min(fits.values())
@@ -1458,7 +1761,10 @@ def test_comparing_nearness_is_not_what_predicts_best(cells):
 @pytest.fixture
 def lost():
     """What a method loses against the converged sampler, by task; below zero it is better."""
-    found = {row["name"]: row for row in json.loads((RESULTS / "comparing_inference/worth.json").read_text())["rows"]}
+    found = {
+        row["name"]: row
+        for row in json.loads((RESULTS / "comparing_inference/worth.json").read_text())["rows"]
+    }
     assert found["reference"]["check"]["mixed"]
 
     def of(name, measure, place="near"):
@@ -1468,7 +1774,16 @@ def lost():
 
 
 def test_worth_samplers_of_all_data_differ_by_nothing_that_matters(lost):
-    for name in ("MCLMC", "MCLMC, adjusted", "MALA", "ChEES", "MEADS", "MILE", "NUTS, Stan", "NUTS, Fisher"):
+    for name in (
+        "MCLMC",
+        "MCLMC, adjusted",
+        "MALA",
+        "ChEES",
+        "MEADS",
+        "MILE",
+        "NUTS, Stan",
+        "NUTS, Fisher",
+    ):
         for measure in ("nll", "joint"):
             assert abs(lost(name, measure).mean()) < 0.0015
 
@@ -1480,8 +1795,14 @@ def test_worth_one_network_is_ahead_on_labels_alone_and_behind_on_labels_togethe
     for name in ("deep ensemble", "ensemble of modes"):
         assert lower_end(lost(name, "joint")) > 0
     for name in ("Laplace, last layer", "Laplace, full"):  # mend that, or are open
-        assert lower_end(lost("MAP", "joint") - lost(name, "joint")) > 0 and lower_end(lost(name, "joint")) < 0
-    assert lower_end(-lost("Laplace, diagonal", "joint")) > 0 and lower_end(lost("Laplace, diagonal", "nll")) > 0
+        assert (
+            lower_end(lost("MAP", "joint") - lost(name, "joint")) > 0
+            and lower_end(lost(name, "joint")) < 0
+        )
+    assert (
+        lower_end(-lost("Laplace, diagonal", "joint")) > 0
+        and lower_end(lost("Laplace, diagonal", "nll")) > 0
+    )
     for name in ("mean-field", "low-rank", "full-rank", "flow"):
         for measure in ("nll", "joint"):
             assert lower_end(lost(f"SVI, {name}", measure)) > 0
@@ -1490,15 +1811,22 @@ def test_worth_one_network_is_ahead_on_labels_alone_and_behind_on_labels_togethe
 def test_worth_distance_tells_how_much_predictions_change_and_little_of_the_direction(lost, cells):
     names = [name for (name, budget) in cells if budget == 100_000 and name != "the book's sampler"]
     distance = [cells[name, 100_000]["tv_mean"] for name in names]
-    losses = {measure: np.array([lost(name, measure).mean() for name in names]) for measure in ("nll", "joint")}
+    losses = {
+        measure: np.array([lost(name, measure).mean() for name in names])
+        for measure in ("nll", "joint")
+    }
     rank = {measure: stats.spearmanr(distance, values)[0] for measure, values in losses.items()}
-    size = {measure: stats.spearmanr(distance, np.abs(values))[0] for measure, values in losses.items()}
+    size = {
+        measure: stats.spearmanr(distance, np.abs(values))[0] for measure, values in losses.items()
+    }
     assert rank["nll"] < 0.4 < rank["joint"] < 0.75 and min(size.values()) > 0.75
 
 
 @pytest.fixture
 def cold():
-    """Loss of a cell, by task, at a temperature under a prior; an error where chains have not mixed."""
+    """Loss of a cell, by task, at a temperature under a prior; an error where chains have not
+    mixed.
+    """
     rows = json.loads((RESULTS / "comparing_inference/cold.json").read_text())["rows"]
     found = {row["name"]: row for row in rows}
 
@@ -1526,18 +1854,25 @@ def test_worth_a_better_prior_gains_more_than_a_method_or_a_temperature(cold, lo
     for measure in ("nll", "joint"):
         gain = cold(1, "1", measure) - cold(1, "chosen", measure)
         assert lower_end(gain) > 0.05
-        assert gain.mean() > 2 * max(-lost(name, measure).mean() for name in ("MAP", "SWAG", "Laplace, last layer"))
-        assert gain.mean() > 2 * max((cold(1, "1", measure) - cold(t, "1", measure)).mean() for t in (0.1, 0.2, 0.5))
+        assert gain.mean() > 2 * max(
+            -lost(name, measure).mean() for name in ("MAP", "SWAG", "Laplace, last layer")
+        )
+        assert gain.mean() > 2 * max(
+            (cold(1, "1", measure) - cold(t, "1", measure)).mean() for t in (0.1, 0.2, 0.5)
+        )
         for temperature in (0.1, 0.2, 0.5, 1, 2):
             for prior in ("0.5", "1", "2", "3"):
                 if f"T {temperature:g}, sd {prior}" not in cold.unmixed:
                     gap = cold(temperature, prior, measure) - cold(1, "chosen", measure)
-                    assert gap.mean() > 0 and (lower_end(gap) > 0 or (measure, temperature, prior) == ("nll", 0.1, "2"))
+                    assert gap.mean() > 0 and (
+                        lower_end(gap) > 0 or (measure, temperature, prior) == ("nll", 0.1, "2")
+                    )
 
 
 def test_worth_leaving_out_points_and_tasks_answer_two_questions():
     found = {
-        row["model"]: row for row in json.loads((RESULTS / "comparing_inference/left_out.json").read_text())["rows"]
+        row["model"]: row
+        for row in json.loads((RESULTS / "comparing_inference/left_out.json").read_text())["rows"]
     }
 
     def of(model, name):
@@ -1562,12 +1897,18 @@ def test_worth_leaving_out_points_and_tasks_answer_two_questions():
 def test_costs_of_processes():
     *found, model = json.loads((RESULTS / "scaling_out/costs.json").read_text())["rows"]
     efficiency = {(row["kind"], row["size"]): row["efficiency"] for row in found}
-    lower = {(row["kind"], row["size"]): row["efficiency"] - row["efficiency_half"] for row in found}
+    lower = {
+        (row["kind"], row["size"]): row["efficiency"] - row["efficiency_half"] for row in found
+    }
     assert lower["chains", 1000] > 0.9 and 2 * lower["workers", 48] > 1.6
-    # Two processes become 90 % efficient between 10,000 and 100,000 tasks each, as the fitted line says.
+    # Two processes become 90 % efficient between 10,000 and 100,000 tasks each, as the fitted line
+    # says.
     assert efficiency["tasks", 10_000] < 0.9 < efficiency["tasks", 100_000]
     assert (
-        10_000 < model["pays_from"] - model["pays_from_half"] < model["pays_from"] + model["pays_from_half"] < 100_000
+        10_000
+        < model["pays_from"] - model["pays_from_half"]
+        < model["pays_from"] + model["pays_from_half"]
+        < 100_000
     )
     of_tasks = [row for row in found if row["kind"] == "tasks" and row["size"] <= 10_000]
     added = [np.median(np.subtract(row["two"], row["one"])) for row in of_tasks]
@@ -1580,7 +1921,9 @@ def test_costs_of_processes():
 
 def test_memory_of_streamed_runs():
     found = json.loads((RESULTS / "scaling_out/memory.json").read_text())["rows"]
-    own, most = ({(row["way"], row["rows"]): np.mean(row[name]) for row in found} for name in ("own", "most"))
+    own, most = (
+        {(row["way"], row["rows"]): np.mean(row[name]) for row in found} for name in ("own", "most")
+    )
     for way in ("SG-MCMC", "SVI"):
         of_way = [own[one] for one in own if one[0] == way]
         assert len(of_way) == 4 and max(of_way) - min(of_way) < 15

@@ -1,4 +1,6 @@
-"""The costs of one process and of two are measured as they run, and the model finds what it was made from."""
+"""The costs of one process and of two are measured as they run, and the model finds what it was
+made from.
+"""
 
 import numpy as np
 import pytest
@@ -29,7 +31,9 @@ def test_the_model_finds_its_coefficients():
     assert found[0]["efficiency"] == pytest.approx((a + b * 1000) / (a + b * 1000 + c))
     np.testing.assert_allclose([model[name] for name in "abc"], (a, b, c), rtol=1e-6)
     at = model["pays_from"]
-    assert at == pytest.approx((9 * c - a) / b) and (a + b * at) / (a + b * at + c) == pytest.approx(0.9)
+    assert at == pytest.approx((9 * c - a) / b) and (a + b * at) / (
+        a + b * at + c
+    ) == pytest.approx(0.9)
     groups, hosts = costs.SETTINGS["asked"]["groups"], costs.SETTINGS["asked"]["hosts"]
     assert model["speed_up"] == pytest.approx((a + b * groups) / (a + b * groups / hosts + 6 * c))
     assert model["largest_misfit"] < 1e-6 and model["speed_up_half"] < 1e-6

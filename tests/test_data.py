@@ -14,7 +14,8 @@ from experiments.sgmcmc import source
 from experiments.svi import models
 
 KEY = jax.random.key(0)
-rotated_moons = jax.jit(data.rotated_moons, static_argnums=(1, 2, 3, 4))  # one compilation in place of a hundred
+# one compilation in place of a hundred
+rotated_moons = jax.jit(data.rotated_moons, static_argnums=(1, 2, 3, 4))
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,9 @@ def tasks():
 
 def turned_back(x, angles):
     """Undo counter-clockwise rotations, by complex numbers."""
-    z = (np.asarray(x[..., 0]) + 1j * np.asarray(x[..., 1])) * np.exp(-1j * np.asarray(angles))[:, None]
+    z = (np.asarray(x[..., 0]) + 1j * np.asarray(x[..., 1])) * np.exp(-1j * np.asarray(angles))[
+        :, None
+    ]
     return np.stack([z.real, z.imag], axis=-1)
 
 
@@ -39,7 +42,11 @@ def test_shapes_and_types(tasks):
     assert [a.shape for a in tasks] == shapes
     assert [a.dtype.kind for a in tasks] == ["f", "i", "f", "i", "f", "f", "f"]
     assert set(np.unique(tasks.y_train)) == set(np.unique(tasks.y_test)) == {0, 1}
-    assert [a.shape for a in jax.eval_shape(data.rotated_moons, KEY)][:3] == [(18, 50, 2), (18, 50), (18, 50, 2)]
+    assert [a.shape for a in jax.eval_shape(data.rotated_moons, KEY)][:3] == [
+        (18, 50, 2),
+        (18, 50),
+        (18, 50, 2),
+    ]
 
 
 def test_one_key_one_data_set(tasks):
@@ -98,7 +105,9 @@ def test_two_moons_have_the_moments_of_noisy_half_circles():
     for label, mean in ((0, [0, 2 / np.pi]), (1, [1, 0.5 - 2 / np.pi])):
         deviations = x[y == label] - mean
         assert all(close_to(column, 0) for column in deviations.T)
-        for column, variance in zip(deviations.T, [0.5 + 0.3**2, 0.5 - 4 / np.pi**2 + 0.3**2], strict=True):
+        for column, variance in zip(
+            deviations.T, [0.5 + 0.3**2, 0.5 - 4 / np.pi**2 + 0.3**2], strict=True
+        ):
             assert close_to(column**2, variance)
 
 
@@ -127,15 +136,42 @@ def test_redrawn_test_points_leave_the_rest(tasks):
     "call, message",
     [
         (lambda: data.two_moons(KEY, 0), "num_points: given 0, expected an integer of 1 or more"),
-        (lambda: data.two_moons(KEY, 2.5), "num_points: given 2.5, expected an integer of 1 or more"),
-        (lambda: data.two_moons(KEY, 10, -0.1), "noise: given -0.1, expected a finite number above 0 or equal"),
-        (lambda: data.rotated_moons(KEY, noise=float("nan")), "noise: given nan, expected a finite number"),
-        (lambda: data.rotated_moons(KEY, 0), "num_tasks: given 0, expected an integer of 1 or more"),
-        (lambda: data.rotated_moons(KEY, 1, 1), "num_train: given 1, expected an integer of 2 or more"),
-        (lambda: data.rotated_moons(KEY, 1, 2, 0), "num_test: given 0, expected an integer of 1 or more"),
-        (lambda: data.redraw_test(KEY, data.source_moons(), -1), "num_test: given -1, expected an integer of 1"),
-        (lambda: data.moons_log_density(jnp.ones((1, 2)), 0.01), "noise: given 0.01, expected a .* above 0.05"),
-        (lambda: data.moons_probability(jnp.ones((1, 2)), jnp.inf), "noise: given inf, expected a finite number"),
+        (
+            lambda: data.two_moons(KEY, 2.5),
+            "num_points: given 2.5, expected an integer of 1 or more",
+        ),
+        (
+            lambda: data.two_moons(KEY, 10, -0.1),
+            "noise: given -0.1, expected a finite number above 0 or equal",
+        ),
+        (
+            lambda: data.rotated_moons(KEY, noise=float("nan")),
+            "noise: given nan, expected a finite number",
+        ),
+        (
+            lambda: data.rotated_moons(KEY, 0),
+            "num_tasks: given 0, expected an integer of 1 or more",
+        ),
+        (
+            lambda: data.rotated_moons(KEY, 1, 1),
+            "num_train: given 1, expected an integer of 2 or more",
+        ),
+        (
+            lambda: data.rotated_moons(KEY, 1, 2, 0),
+            "num_test: given 0, expected an integer of 1 or more",
+        ),
+        (
+            lambda: data.redraw_test(KEY, data.source_moons(), -1),
+            "num_test: given -1, expected an integer of 1",
+        ),
+        (
+            lambda: data.moons_log_density(jnp.ones((1, 2)), 0.01),
+            "noise: given 0.01, expected a .* above 0.05",
+        ),
+        (
+            lambda: data.moons_probability(jnp.ones((1, 2)), jnp.inf),
+            "noise: given inf, expected a finite number",
+        ),
     ],
 )
 def test_impossible_requests_are_refused(call, message):
@@ -149,13 +185,21 @@ def test_wave_lies_where_it_says_and_follows_its_curve(gap):
     regions = 2 if gap is None else 3
     shapes = [(3000, 1), (3000,), (regions, 2000, 1), (regions, 2000), (200, 1)]
     assert [a.shape for a in found] == shapes and {a.dtype.name for a in found} == {"float32"}
-    assert (np.diff(found.x_train[:, 0]) >= 0).all() and waves.REGIONS == ("inside", "outside", "gap")
-    train, test, grid = (np.asarray(a[..., 0], np.float64) for a in (found.x_train, found.x_test, found.grid))
+    assert (np.diff(found.x_train[:, 0]) >= 0).all() and waves.REGIONS == (
+        "inside",
+        "outside",
+        "gap",
+    )
+    train, test, grid = (
+        np.asarray(a[..., 0], np.float64) for a in (found.x_train, found.x_test, found.grid)
+    )
     low, high = gap or (1, 1)
     lengths = {"left": low + 1, "right": 1 - high}  # both parts are filled, each in proportion
     for x in (train, test[0]):
         assert ((x > -1) & (x < 1) & ((x < low) | (x > high))).all()
-        assert close_to(x < low, lengths["left"] / (lengths["left"] + lengths["right"])) or gap is None
+        assert (
+            close_to(x < low, lengths["left"] / (lengths["left"] + lengths["right"])) or gap is None
+        )
         assert close_to(x, (low**2 - 1 + 1 - high**2) / 2 / (lengths["left"] + lengths["right"]))
     assert ((abs(test[1]) > 1) & (abs(test[1]) < 1.5)).all() and close_to(test[1] > 0, 0.5)
     assert gap is None or ((test[2] > low) & (test[2] < high)).all()
@@ -163,7 +207,9 @@ def test_wave_lies_where_it_says_and_follows_its_curve(gap):
     for x, y in ((train, found.y_train), *zip(test, found.y_test, strict=True)):
         residual = np.asarray(y) - x * np.sin(5 * x)
         assert close_to(residual, 0) and close_to(residual**2, 0.1**2)
-    np.testing.assert_allclose(waves.wave_mean(found.x_train[:, 0]), train * np.sin(5 * train), atol=1e-6)
+    np.testing.assert_allclose(
+        waves.wave_mean(found.x_train[:, 0]), train * np.sin(5 * train), atol=1e-6
+    )
 
 
 def test_wave_is_a_function_of_its_key():
@@ -180,7 +226,10 @@ def test_wave_is_a_function_of_its_key():
         ({"num_train": 0}, "num_train: given 0, expected an integer of 1 or more"),
         ({"num_test": 0}, "num_test: given 0"),
         ({"noise": -0.1}, "noise: given -0.1, expected a finite number above 0 or equal"),
-        ({"gap": (0.5, -0.2)}, r"gap: given \(0.5, -0.2\), expected two increasing numbers between -1 and 1"),
+        (
+            {"gap": (0.5, -0.2)},
+            r"gap: given \(0.5, -0.2\), expected two increasing numbers between -1 and 1",
+        ),
         ({"gap": (-1, 0.5)}, r"gap: given \(-1, 0.5\)"),
         ({"gap": (0.5, float("nan"))}, "gap: given"),
     ],
@@ -195,7 +244,9 @@ def test_a_spiral_has_even_radii_and_normal_angles():
     x, y = np.asarray(points.x, np.float64), np.asarray(points.y)
     assert (np.bincount(y) == 4000).all()
     radius = np.hypot(*x.T)
-    np.testing.assert_allclose(radius.reshape(3, -1), np.broadcast_to(np.linspace(0, 0.5, 4000), (3, 4000)), atol=1e-6)
+    np.testing.assert_allclose(
+        radius.reshape(3, -1), np.broadcast_to(np.linspace(0, 0.5, 4000), (3, 4000)), atol=1e-6
+    )
     inner = radius > 0.01
     turned = (np.arctan2(x[:, 0], x[:, 1]) - 4 * y - 8 * radius + np.pi) % (2 * np.pi) - np.pi
     assert close_to(turned[inner], 0)

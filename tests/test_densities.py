@@ -1,4 +1,6 @@
-"""The flat network's log density equals formulas and NumPyro's, in value and gradient, and has its symmetries."""
+"""The flat network's log density equals formulas and NumPyro's, in value and gradient, and has its
+symmetries.
+"""
 
 from helpers import densities, mcmc
 from helpers.networks import MLP
@@ -15,7 +17,10 @@ from numpyro.infer.util import log_density as numpyro_log_density
 from experiments.svi import models
 
 random = np.random.default_rng(0)
-X, Y = random.normal(size=(3, 12, 2)).astype(np.float32), random.integers(0, 2, size=(3, 12)).astype(np.int32)
+X, Y = (
+    random.normal(size=(3, 12, 2)).astype(np.float32),
+    random.integers(0, 2, size=(3, 12)).astype(np.int32),
+)
 SCALES = (0.5, 2.0, 6.0)
 
 
@@ -26,7 +31,8 @@ def flat(request):
     shapes = jax.eval_shape(network.init, jax.random.key(0), X[0])
     start = mcmc.normal_starts(jax.random.key(1), shapes, ())
     params = {
-        f"Dense_{i}": jax.tree.map(lambda a, s=s: s * a, start["params"][f"Dense_{i}"]) for i, s in enumerate(SCALES)
+        f"Dense_{i}": jax.tree.map(lambda a, s=s: s * a, start["params"][f"Dense_{i}"])
+        for i, s in enumerate(SCALES)
     }
     return network, densities.observe(X[0], Y[0], SCALES), {"params": params}
 
@@ -39,7 +45,9 @@ def assert_same(found, expected):
 def test_prior_is_normal_with_a_scale_per_layer(flat):
     _, _, params = flat
     leaves = {i: jax.tree.leaves(params["params"][f"Dense_{i}"]) for i in range(3)}
-    expected = sum(scipy.stats.norm(0, SCALES[i]).logpdf(leaf).sum() for i in leaves for leaf in leaves[i])
+    expected = sum(
+        scipy.stats.norm(0, SCALES[i]).logpdf(leaf).sum() for i in leaves for leaf in leaves[i]
+    )
     np.testing.assert_allclose(densities.log_prior(params, jnp.array(SCALES)), expected, rtol=1e-5)
 
 
@@ -56,16 +64,24 @@ def test_flat_posterior_is_prior_times_likelihood(flat):
     logits = np.asarray(network.apply(params, observed.x), np.float64)
     expected = -np.logaddexp(0, (1 - 2 * np.asarray(observed.y)) * logits).sum()
     expected += densities.log_prior(params, observed.prior_scales)
-    np.testing.assert_allclose(densities.flat_log_density(network)(params, observed), expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        densities.flat_log_density(network)(params, observed), expected, rtol=1e-5
+    )
 
 
 def test_flat_posterior_equals_numpyros(flat):
     network, observed, params = flat
-    sites = {f"net/{layer}.{name}": leaf for layer, part in params["params"].items() for name, leaf in part.items()}
+    sites = {
+        f"net/{layer}.{name}": leaf
+        for layer, part in params["params"].items()
+        for name, leaf in part.items()
+    }
 
     def ours(sites):
         named = [(*name.removeprefix("net/").split("."), leaf) for name, leaf in sites.items()]
-        nested = {layer: {name: leaf for of, name, leaf in named if of == layer} for layer, _, _ in named}
+        nested = {
+            layer: {name: leaf for of, name, leaf in named if of == layer} for layer, _, _ in named
+        }
         return densities.flat_log_density(network)({"params": nested}, observed)
 
     def theirs(sites):
@@ -77,7 +93,9 @@ def test_flat_posterior_equals_numpyros(flat):
 
 
 def symmetric_copy(params, hidden_layer, order, signs):
-    """Permute the units of a hidden layer and flip the signs of some: incoming and outgoing weights together."""
+    """Permute the units of a hidden layer and flip the signs of some: incoming and outgoing weights
+    together.
+    """
     layers = {name: dict(part) for name, part in params["params"].items()}
     into, out = layers[f"Dense_{hidden_layer}"], layers[f"Dense_{hidden_layer + 1}"]
     for name, leaf in into.items():
@@ -92,9 +110,12 @@ def test_copies_of_a_network_have_the_same_density(flat, hidden_layer):
     log_density = densities.flat_log_density(network)
     order, signs = jnp.array([3, 0, 4, 1, 2]), jnp.array([1.0, -1.0, -1.0, 1.0, -1.0])
     copy = symmetric_copy(params, hidden_layer, order, signs)
-    np.testing.assert_allclose(log_density(copy, observed), log_density(params, observed), rtol=1e-5)
+    np.testing.assert_allclose(
+        log_density(copy, observed), log_density(params, observed), rtol=1e-5
+    )
     kernel = f"Dense_{hidden_layer}"
-    half = {"params": {**params["params"], kernel: copy["params"][kernel]}}  # incoming weights alone: no symmetry
+    # incoming weights alone: no symmetry
+    half = {"params": {**params["params"], kernel: copy["params"][kernel]}}
     assert abs(log_density(half, observed) - log_density(params, observed)) > 0.1
 
 
@@ -110,12 +131,27 @@ def test_observed_gives_every_task_the_scales():
     [
         (X[0], Y, SCALES, r"x, y: given shapes \(12, 2\) and \(3, 12\), expected"),
         (X[:, :, 0][0], Y[0, 0], SCALES, r"x, y: given shapes \(12,\) and \(\), expected"),
-        (X[:0], Y[:0], SCALES, r"x, y: given shapes \(0, 12, 2\) and \(0, 12\), expected .* none 0"),
+        (
+            X[:0],
+            Y[:0],
+            SCALES,
+            r"x, y: given shapes \(0, 12, 2\) and \(0, 12\), expected .* none 0",
+        ),
         (X[:, :0], Y[:, :0], SCALES, r"x, y: given shapes \(3, 0, 2\)"),
-        (np.where(X > 1, np.nan, X), Y, SCALES, r"x: given \d+ values that are not finite, expected none"),
+        (
+            np.where(X > 1, np.nan, X),
+            Y,
+            SCALES,
+            r"x: given \d+ values that are not finite, expected none",
+        ),
         (X, Y + 1, SCALES, r"y: given labels \[1, 2\], expected 0 and 1"),
         (X, np.where(Y == 1, np.nan, 0), SCALES, r"y: given labels \[0.0, nan\], expected 0 and 1"),
-        (X, Y, (1.0, 0.0, 1.0), r"prior_scales: given \[1.0, 0.0, 1.0\], expected one positive number a layer"),
+        (
+            X,
+            Y,
+            (1.0, 0.0, 1.0),
+            r"prior_scales: given \[1.0, 0.0, 1.0\], expected one positive number a layer",
+        ),
         (X, Y, (1.0, np.inf), r"prior_scales: given \[1.0, inf\]"),
         (X, Y, 1.0, "prior_scales: given 1.0"),
     ],

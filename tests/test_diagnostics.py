@@ -21,16 +21,22 @@ def autoregressive(seed, shape, correlation):
     return steps.astype(np.float32)
 
 
-CHAINS = np.stack([autoregressive(i, (4, 500), rho) for i, rho in enumerate((0.0, 0.5, 0.9))], axis=2)
+CHAINS = np.stack(
+    [autoregressive(i, (4, 500), rho) for i, rho in enumerate((0.0, 0.5, 0.9))], axis=2
+)
 CHAINS[:2, :, 2] += 0.5  # two chains elsewhere
 
 
 @pytest.fixture(scope="module")
 def run():
     """Return three tasks of a made-up run, 4 chains of 500 draws each."""
-    draws = {"params": {"Dense_0": {"kernel": jnp.asarray(autoregressive(3, (3, 4, 500, 2, 1), 0.0))}}}
+    draws = {
+        "params": {"Dense_0": {"kernel": jnp.asarray(autoregressive(3, (3, 4, 500, 2, 1), 0.0))}}
+    }
     density = jnp.asarray(autoregressive(4, (3, 4, 500), 0.0))
-    energy = -density + jnp.asarray(np.random.default_rng(5).chisquare(3, (3, 4, 500)) / 2, jnp.float32)
+    energy = -density + jnp.asarray(
+        np.random.default_rng(5).chisquare(3, (3, 4, 500)) / 2, jnp.float32
+    )
     diverging = jnp.zeros((3, 4, 500), bool).at[1, 2, 7:10].set(True)
     stats = Stats(density, diverging, jnp.full((3, 4, 500), 0.8), energy, jnp.full((3, 4, 500), 7))
     p = jax.nn.sigmoid(jnp.asarray(autoregressive(6, (3, 4, 500, 5), 0.0)))
@@ -49,7 +55,9 @@ def test_chains_taken_alone_do_not_lose_effective_draws_as_they_disagree():
 
 def test_summary_of_a_tree_keeps_the_order_of_its_leaves():
     tree = {"b": CHAINS[..., 2], "a": CHAINS[..., :2].reshape(4, 500, 2, 1)}
-    for found, expected in zip(diagnostics.summarize(tree), diagnostics.summarize(CHAINS), strict=True):
+    for found, expected in zip(
+        diagnostics.summarize(tree), diagnostics.summarize(CHAINS), strict=True
+    ):
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
@@ -61,7 +69,8 @@ def test_effective_sample_size_is_what_the_autocorrelation_implies():
     np.testing.assert_allclose(found.ess_alone, expected, rtol=0.2)
 
 
-# R-hat that 1 %, 0.1 % and 0.01 % of 60 000 converged autoregressive runs exceed, 4 x 500 draws, by effective draws.
+# R-hat that 1 %, 0.1 % and 0.01 % of 60 000 converged autoregressive runs exceed, 4 x 500 draws, by
+# effective draws.
 SIMULATED = {400: (1.024, 1.033, 1.041), 1700: (1.0044, 1.0066, 1.0083)}
 
 
@@ -73,7 +82,9 @@ def test_the_bound_is_what_converged_runs_reach(ess):
 
 
 def converged(num_runs, ess, num_draws=250):
-    """R-hat and ESS of simulated runs of four converged chains with about ``ess`` effective draws."""
+    """R-hat and ESS of simulated runs of four converged chains with about ``ess`` effective
+    draws.
+    """
     time = 4 * num_draws / ess
     chains = autoregressive(ess, (4, num_draws, num_runs), (time - 1) / (time + 1))
     return diagnostics.summarize(chains)
@@ -89,7 +100,8 @@ def test_a_converged_run_breaks_the_bound_as_often_as_it_says():
 
 
 @pytest.mark.parametrize(
-    "ess, num_quantities, moved", [(1000, 1, 1.0), (500, 1, 1.2), (500, 100, 1.5), (1000, 1000, 1.2)]
+    "ess, num_quantities, moved",
+    [(1000, 1, 1.0), (500, 1, 1.2), (500, 100, 1.5), (1000, 1000, 1.2)],
 )
 def test_a_chain_of_four_that_is_elsewhere_breaks_the_bound(ess, num_quantities, moved):
     time = 1000 / ess
@@ -117,7 +129,9 @@ def test_a_bound_of_nothing_is_refused(sizes, message):
 
 
 def test_standard_errors_are_those_of_many_runs():
-    """Five of them are exceeded by no right run, and a mean that is off by nine of the true ones exceeds them."""
+    """Five of them are exceeded by no right run, and a mean that is off by nine of the true ones
+    exceeds them.
+    """
     means, errors = [], []
     for seed in range(3):
         chains = autoregressive(100 + seed, (4, 500, 400), 0.6)
@@ -135,7 +149,8 @@ def test_the_error_of_an_nll_is_that_of_many_runs():
     truth, y = random.uniform(0.1, 0.9, 50), random.integers(0, 2, 50)
 
     def one_run(moved=0.0):
-        shared = random.normal(moved, size=(4, 250, 1))  # all points move together, as weights move them
+        # all points move together, as weights move them
+        shared = random.normal(moved, size=(4, 250, 1))
         p = 1 / (1 + np.exp(-np.log(truth / (1 - truth)) - shared))
         mean = p.mean(axis=(0, 1))
         return -np.log(np.where(y == 1, mean, 1 - mean)).mean(), diagnostics.nll_error(p, y)
@@ -148,7 +163,9 @@ def test_the_error_of_an_nll_is_that_of_many_runs():
 
 
 def test_the_error_of_a_stored_score_from_how_far_the_chains_of_its_fits_lie_apart():
-    """Two chains a fit, twenty fits, as ``what-the-gain-is-made-of`` has them: six errors, and a mean that is off."""
+    """Two chains a fit, twenty fits, as ``what-the-gain-is-made-of`` has them: six errors, and a
+    mean that is off.
+    """
     chains = np.random.default_rng(4).normal(size=(4000, 20, 2))
     errors = np.sqrt(chains.var(axis=2, ddof=1).mean(axis=1) / 2)
     off = chains[:, 0].mean(axis=1)
@@ -157,7 +174,9 @@ def test_the_error_of_a_stored_score_from_how_far_the_chains_of_its_fits_lie_apa
 
 
 def test_the_error_of_a_share_of_stored_draws():
-    """Ranks among 100 draws, as ``are-the-samplers-right`` has them, against a long run: shares near 0 and 1, too."""
+    """Ranks among 100 draws, as ``are-the-samplers-right`` has them, against a long run: shares
+    near 0 and 1, too.
+    """
     random, size = np.random.default_rng(5), 100
     for share in (0.001, 0.1, 0.5):
         stored = random.binomial(size, share, 20_000) / size
@@ -169,16 +188,24 @@ def test_the_error_of_a_share_of_stored_draws():
     assert (np.abs(0.5 - moved) > 6 * np.sqrt(0.25 / size)).all()
 
 
-@pytest.mark.parametrize("num_values, kind", [(1000, "log weights"), (100, "losses"), (1500, "hits")])
+@pytest.mark.parametrize(
+    "num_values, kind", [(1000, "log weights"), (100, "losses"), (1500, "hits")]
+)
 def test_the_error_of_the_difference_of_two_independent_means(num_values, kind):
-    """As ``svi`` compares ELBOs, losses and accuracies with stored ones: five errors, and a mean that is off."""
+    """As ``svi`` compares ELBOs, losses and accuracies with stored ones: five errors, and a mean
+    that is off.
+    """
     random = np.random.default_rng(6)
     if kind == "hits":
         values = random.random((2, 10_000, num_values)) < 0.97
     elif kind == "losses":  # of ten draws each
-        values = random.normal(size=(2, 10_000, num_values)) + random.gamma(10.0, 0.6, (2, 10_000, num_values))
+        values = random.normal(size=(2, 10_000, num_values)) + random.gamma(
+            10.0, 0.6, (2, 10_000, num_values)
+        )
     else:
-        values = random.normal(size=(2, 10_000, num_values)) - random.exponential(2.0, (2, 10_000, num_values))
+        values = random.normal(size=(2, 10_000, num_values)) - random.exponential(
+            2.0, (2, 10_000, num_values)
+        )
     gap = np.subtract(*values.mean(axis=2))
     error = np.sqrt(2) * values[0].std(axis=1) / np.sqrt(num_values)
     assert (np.abs(gap) <= 5 * error).all()
@@ -186,16 +213,25 @@ def test_the_error_of_the_difference_of_two_independent_means(num_values, kind):
 
 
 def test_a_stuck_chain_is_seen():
-    assert diagnostics.summarize(np.stack([*CHAINS[:3, :, 0], np.zeros(500, np.float32)])).rhat[0] > 1.1
+    assert (
+        diagnostics.summarize(np.stack([*CHAINS[:3, :, 0], np.zeros(500, np.float32)])).rhat[0]
+        > 1.1
+    )
 
 
 @pytest.mark.parametrize(
     "values, message",
     [
-        (CHAINS[:1], r"values: given shape \(1, 500, 3\), expected \[chain, draw, ...\], 2 chains and 8 draws"),
+        (
+            CHAINS[:1],
+            r"values: given shape \(1, 500, 3\), expected \[chain, draw, ...\], 2 chains and 8 draws",
+        ),
         (CHAINS[:, :7], r"values: given shape \(4, 7, 3\)"),
         (CHAINS[0, :, 0], r"values: given shape \(500,\)"),
-        (np.where(CHAINS > 3, np.nan, CHAINS), r"values: given \d+ values that are not finite, expected none"),
+        (
+            np.where(CHAINS > 3, np.nan, CHAINS),
+            r"values: given \d+ values that are not finite, expected none",
+        ),
     ],
 )
 def test_too_little_to_diagnose_is_refused(values, message):
@@ -210,14 +246,18 @@ def test_check_reports_the_worst_task(run):
     assert (good.rhat <= good.rhat_bound).all() and good.ess.min() > 1000
     assert (good.divergences, good.integration_steps) == (3, 7.0)
     energy = np.asarray(posterior.stats.energy, np.float64)
-    by_chain = (np.diff(energy, axis=2) ** 2).sum(axis=2) / ((energy - energy.mean(axis=2, keepdims=True)) ** 2).sum(2)
+    by_chain = (np.diff(energy, axis=2) ** 2).sum(axis=2) / (
+        (energy - energy.mean(axis=2, keepdims=True)) ** 2
+    ).sum(2)
     assert good.bfmi == pytest.approx(by_chain.min(), rel=1e-3)
     for task in range(3):
         bad = diagnostics.check(posterior, p.at[task, 0].set(0.9 + 0.01 * p[task, 0]))
         assert bad.rhat[0] > bad.rhat_bound[0] and bad.rhat[1] <= bad.rhat_bound[1]
         assert bad[4:] == good[4:]
         density = posterior.stats.log_density.at[task, 0].add(3.0)
-        bad = diagnostics.check(posterior._replace(stats=posterior.stats._replace(log_density=density)), p)
+        bad = diagnostics.check(
+            posterior._replace(stats=posterior.stats._replace(log_density=density)), p
+        )
         assert bad.rhat[1] > bad.rhat_bound[1] and bad.rhat[0] <= bad.rhat_bound[0]
 
 
@@ -232,8 +272,12 @@ def test_check_asks_of_whatever_else_is_named(run):
 
 
 def test_check_of_one_task_equals_that_task_alone(run):
-    first, one = (jax.tree.map(lambda leaf, part=part: leaf[part], run) for part in (0, slice(0, 1)))
-    for alone, among in zip(diagnostics.check(*first)[1:], diagnostics.check(*one)[1:], strict=True):
+    first, one = (
+        jax.tree.map(lambda leaf, part=part: leaf[part], run) for part in (0, slice(0, 1))
+    )
+    for alone, among in zip(
+        diagnostics.check(*first)[1:], diagnostics.check(*one)[1:], strict=True
+    ):
         np.testing.assert_allclose(alone, among, rtol=1e-6)
 
 
@@ -247,12 +291,21 @@ def test_predictions_that_never_move_are_not_passed_over(run, task):
 def test_predictions_may_be_thinned(run):
     posterior, p = run
     every, thinned = diagnostics.check(posterior, p), diagnostics.check(posterior, p[:, :, ::2])
-    assert thinned.rhat[1] == every.rhat[1] and thinned.ess[1] == every.ess[1] and thinned.ess[0] < every.ess[0]
+    assert (
+        thinned.rhat[1] == every.rhat[1]
+        and thinned.ess[1] == every.ess[1]
+        and thinned.ess[0] < every.ess[0]
+    )
 
 
 def test_a_check_is_described_in_one_line(run):
     text = diagnostics.describe(diagnostics.check(*run))
-    assert "\n" not in text and "divergences: 3;" in text and "steps a draw: 7" in text and "limit" not in text
+    assert (
+        "\n" not in text
+        and "divergences: 3;" in text
+        and "steps a draw: 7" in text
+        and "limit" not in text
+    )
 
 
 @pytest.mark.parametrize("share, said", [(0.0, False), (0.009, False), (0.25, True)])
@@ -267,7 +320,9 @@ def test_trajectories_that_were_cut_off_are_said_where_they_are_many(run, share,
 
 def test_the_summary_bounds_each_r_hat_by_its_own_effective_draws():
     found = diagnostics.summarize(CHAINS)
-    np.testing.assert_array_equal(found.rhat_bound, diagnostics.rhat_bound(found.ess_alone, 3, 500, 4))
+    np.testing.assert_array_equal(
+        found.rhat_bound, diagnostics.rhat_bound(found.ess_alone, 3, 500, 4)
+    )
     assert (np.diff(found.rhat_bound) > 0).all()  # fewer effective draws, a wider bound
 
 
@@ -277,7 +332,9 @@ def test_leave_one_out_equals_arvizs_and_the_exact_answer():
     precision = 0.01 + y.size
     mu = np.random.default_rng(1).normal(y.sum() / precision, precision**-0.5, size=(2, 4000, 1))
     log_likelihood = scipy.stats.norm(mu, 1).logpdf(y).astype(np.float32)
-    exact = scipy.stats.norm((y.sum() - y) / (precision - 1), np.sqrt(1 + 1 / (precision - 1))).logpdf(y)
+    exact = scipy.stats.norm(
+        (y.sum() - y) / (precision - 1), np.sqrt(1 + 1 / (precision - 1))
+    ).logpdf(y)
     found = diagnostics.leave_one_out(jnp.asarray(log_likelihood))
     idata = arviz.from_dict(posterior={"mu": mu[..., 0]}, log_likelihood={"y": log_likelihood})
     expected = arviz.loo(idata, pointwise=True, reff=1.0)

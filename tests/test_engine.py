@@ -185,7 +185,9 @@ def test_definitions_name_what_is_used_and_nothing_else(house):
     found = fingerprint.definitions("toys.moons.one", ["unit"], house)
     names = ["far.DEPTH", "far.Found", "far.deep", "near on import", "near.TABLE", "near.call"]
     toys = [f"toys.moons.one.{name}" for name in ("FACTOR", "SETTINGS", "unit")]
-    assert list(found) == sorted(["shed on import", "shed.FLAGS", *(f"shed.{name}" for name in names), *toys])
+    assert list(found) == sorted(
+        ["shed on import", "shed.FLAGS", *(f"shed.{name}" for name in names), *toys]
+    )
     edit(house, "shed/far.py", "x * scale", "x / scale")
     after = fingerprint.definitions("toys.moons.one", ["unit"], house)
     assert [name for name in found if found[name] != after[name]] == ["shed.far.deep"]
@@ -202,8 +204,16 @@ def test_a_module_used_as_an_object_counts_whole(house):
     ("old", "new", "message"),
     [
         ("near.call(x)", "near.cal(x)", "one.unit: given shed.near.cal, expected a definition"),
-        ("from shed import near", "from shed import nearby as near", "given shed.nearby.call, expected"),
-        ("from shed import near", "from shed.near import *", r"given from shed.near import \*, expected names"),
+        (
+            "from shed import near",
+            "from shed import nearby as near",
+            "given shed.nearby.call, expected",
+        ),
+        (
+            "from shed import near",
+            "from shed.near import *",
+            r"given from shed.near import \*, expected names",
+        ),
         ("unit(seed", "other(seed", "given toys.moons.one.unit, expected a definition"),
     ],
 )
@@ -215,7 +225,10 @@ def test_a_path_to_nothing_is_named(house, old, new, message):
 
 def test_surroundings_are_the_lock_and_the_flags_as_written(house):
     found = fingerprint.surroundings(house)
-    pins = {"jax": ["0.0.1"], "numpy": ["1.0 ; python_full_version < '3.12'", "2.0 ; python_full_version >= '3.12'"]}
+    pins = {
+        "jax": ["0.0.1"],
+        "numpy": ["1.0 ; python_full_version < '3.12'", "2.0 ; python_full_version >= '3.12'"],
+    }
     assert found["versions"] == pins and "--a" in found["flags"] and " --b" in found["flags"]
     assert set(fingerprint.surroundings()["versions"]) == set(fingerprint.COMPUTING)
     write(house.root / "shed/__init__.py", "")
@@ -278,7 +291,10 @@ def client():
 @pytest.fixture
 def moons(house):
     """An experiment that can run: its lock is of the versions that are installed."""
-    write(house.root / "requirements.txt", f"jax=={version('jax')}\nnumpy==0.1 ; a\nnumpy=={version('numpy')} ; b\n")
+    write(
+        house.root / "requirements.txt",
+        f"jax=={version('jax')}\nnumpy==0.1 ; a\nnumpy=={version('numpy')} ; b\n",
+    )
     write(house.root / "toys/moons/one.py", EXPERIMENT)
     return house
 
@@ -325,9 +341,15 @@ def test_a_new_score_needs_no_new_draws_and_a_new_unit_no_old_ones(moons, client
     edit(moons, "toys/moons/one.py", 'in SETTINGS["seeds"]', "in range(1, 5)")
     assert compute(moons, client) == []
     assert ran(moons) == [1, 2, 3, 4]
-    (about,) = [path for path in moons.root.glob("store/moons/one/*.json") if '"name": "seed 4"' in path.read_text()]
+    (about,) = [
+        path
+        for path in moons.root.glob("store/moons/one/*.json")
+        if '"name": "seed 4"' in path.read_text()
+    ]
     about = json.loads(about.read_text())
-    assert list(about) == ["name", "setting", "seconds", "fingerprint", "versions"] and about["setting"] == {"seed": 4}
+    assert list(about) == ["name", "setting", "seconds", "fingerprint", "versions"] and about[
+        "setting"
+    ] == {"seed": 4}
 
 
 def test_many_kept_draws_are_scored_anew(moons, client):
@@ -346,7 +368,10 @@ def test_a_file_that_cannot_be_read_counts_as_missing_and_is_said(moons, client,
     assert compute(moons, client) == []
     assert result(moons) == before and ran(moons) == [1, 1, 2, 2, 3, 3]
     told = capsys.readouterr().out
-    assert told.count(".json: unreadable, counts as missing") == 3 + 3 and told.count(".npz: unreadable") == 3
+    assert (
+        told.count(".json: unreadable, counts as missing") == 3 + 3
+        and told.count(".npz: unreadable") == 3
+    )
 
 
 def test_without_score_the_unit_returns_what_is_kept_and_rows_are_the_experiments(moons, client):
@@ -355,7 +380,8 @@ def test_without_score_the_unit_returns_what_is_kept_and_rows_are_the_experiment
     write(moons.root / "toys/moons/one.py", start + tail)
     assert compute(moons, client) == [] and compute(moons, None) == []
     assert result(moons)["rows"] == [{"all": ["seed 1", "seed 2", "seed 3"]}]
-    assert result(moons)["check"] == {"setting": {"seed": 7}, "scored": {"seed": 7}}  # one unit more
+    # one unit more
+    assert result(moons)["check"] == {"setting": {"seed": 7}, "scored": {"seed": 7}}
     assert ran(moons) == [1, 2, 3, 7] and not list(moons.root.glob("store/moons/one/*.npz"))
 
 
@@ -363,9 +389,21 @@ def test_without_score_the_unit_returns_what_is_kept_and_rows_are_the_experiment
     ("old", "new", "message"),
     [
         ("# HERE", "1 / (seed - 2)", "ZeroDivisionError: division by zero"),
-        ("float(w.mean())", "float('inf') if seed == 2 else 1.0", "seed 2/mean: given inf, expected JSON with finite"),
-        ("float(w.min())", "w.min() if seed != 2 else w.astype('f4').min()", "seed 2/ends/low/0: given np.float32"),
-        ('"file": np.int32(seed)', '"a": np.array(None if seed == 2 else 1), "file": 1', "seed 2/a: given an array of"),
+        (
+            "float(w.mean())",
+            "float('inf') if seed == 2 else 1.0",
+            "seed 2/mean: given inf, expected JSON with finite",
+        ),
+        (
+            "float(w.min())",
+            "w.min() if seed != 2 else w.astype('f4').min()",
+            "seed 2/ends/low/0: given np.float32",
+        ),
+        (
+            '"file": np.int32(seed)',
+            '"a": np.array(None if seed == 2 else 1), "file": 1',
+            "seed 2/a: given an array of",
+        ),
     ],
 )
 def test_a_unit_that_fails_is_named_and_the_others_finish(moons, client, capsys, old, new, message):
@@ -373,7 +411,11 @@ def test_a_unit_that_fails_is_named_and_the_others_finish(moons, client, capsys,
     edit(moons, "toys/moons/one.py", old, new)
     assert compute(moons, client, ["moons/one", "other/two"]) == ["moons/one"]
     told = capsys.readouterr().out
-    assert "moons/one: seed 2 FAILED\nTraceback" in told and message in told and told.count("FAILED") == 1
+    assert (
+        "moons/one: seed 2 FAILED\nTraceback" in told
+        and message in told
+        and told.count("FAILED") == 1
+    )
     assert engine.status(moons) == {"moons/one": "missing", "other/two": "made"}
     assert ran(moons) == [1, 1, 2, 2, 3, 3]
     forget()
@@ -385,7 +427,10 @@ def test_rows_that_fail_are_named(moons, client, capsys):
     with (moons.root / "toys/moons/one.py").open("a") as file:
         file.write("\n\ndef rows(scored):\n    return [{'a': float('nan')}]\n")
     assert compute(moons, client) == ["moons/one"]
-    assert "moons/one: rows/0/a: given nan, expected JSON with finite numbers" in capsys.readouterr().out
+    assert (
+        "moons/one: rows/0/a: given nan, expected JSON with finite numbers"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
@@ -394,7 +439,11 @@ def test_rows_that_fail_are_named(moons, client, capsys):
         ("SMALL =", "LITTLE =", "moons/one: given no SMALL, expected"),
         ('{"seed": seed} for', '{"seed": (seed,)} for', "expected JSON, lists for tuples"),
         ('SETTINGS["seeds"]', "[]", "expected JSON, lists for tuples, and units"),
-        ('{"seed": seed} for', '{"seed": seed / 0.1**400} for', "float division by zero|ZeroDivision"),
+        (
+            '{"seed": seed} for',
+            '{"seed": seed / 0.1**400} for',
+            "float division by zero|ZeroDivision",
+        ),
     ],
 )
 def test_what_is_no_experiment_is_refused_before_any_work(moons, old, new, message):
@@ -406,11 +455,15 @@ def test_what_is_no_experiment_is_refused_before_any_work(moons, old, new, messa
 def test_a_worker_of_another_checkout_or_other_versions_refuses(moons, client, capsys):
     assert compute(moons, client) == []
     edit(moons, "toys/moons/one.py", "# HERE", "seed += 1")
-    assert engine.compute(["moons/one"], moons, client) == ["moons/one"]  # the process has the old code still
+    # the process has the old code still
+    assert engine.compute(["moons/one"], moons, client) == ["moons/one"]
     assert "toys.moons.one: this worker is given other code" in capsys.readouterr().out
     edit(moons, "requirements.txt", f"jax=={version('jax')}", "jax==0.0.1")
     assert compute(moons, client) == ["moons/one"]
-    assert f"expected as in the lock) {{'jax': ('{version('jax')}', ['0.0.1'])}}" in capsys.readouterr().out
+    assert (
+        f"expected as in the lock) {{'jax': ('{version('jax')}', ['0.0.1'])}}"
+        in capsys.readouterr().out
+    )
     assert ran(moons) == [1, 2, 3]
 
 
@@ -421,7 +474,9 @@ def test_a_check_recomputes_and_is_on_record(moons, client, capsys):
     assert ran(moons) == [1, 1, 2, 3]
     assert "moons/one: 7 numbers compared, largest difference 0 errors" in capsys.readouterr().out
     checked = result(moons, "checked")
-    assert checked == {"moons/one": {"fingerprint": result(moons)["fingerprint"], "compared": 7, "largest": 0.0}}
+    assert checked == {
+        "moons/one": {"fingerprint": result(moons)["fingerprint"], "compared": 7, "largest": 0.0}
+    }
 
     edit(moons, "toys/moons/one.py", "# HERE", "time.sleep(0)")  # other code, same numbers
     assert engine.status(moons) == {"moons/one": "old"}
@@ -454,8 +509,16 @@ def test_a_check_finds_a_stored_number_that_is_off(moons, client, capsys, errors
     [
         ({"a": 1.0}, {"a": 2.0}, "given none, so that it compares nothing"),
         ({"a": 1.0, "a_error": 0.1}, {"b": 1.0, "b_error": 0.1}, "given others: ['0/a', '0/b']"),
-        ({"a": [1.0, 2.0], "a_error": [0.1]}, {"a": 1.0, "a_error": 0.1}, "0/a/1: given (2.0, None)"),
-        ({"a": "x", "a_error": "y"}, {"a": 1.0, "a_error": 0.1}, "0/a: given ('x', 'y'), expected a number"),
+        (
+            {"a": [1.0, 2.0], "a_error": [0.1]},
+            {"a": 1.0, "a_error": 0.1},
+            "0/a/1: given (2.0, None)",
+        ),
+        (
+            {"a": "x", "a_error": "y"},
+            {"a": 1.0, "a_error": 0.1},
+            "0/a: given ('x', 'y'), expected a number",
+        ),
         ({"a": 1.0, "a_error": 0.0}, {"a": 1.0000001, "a_error": 0.0}, "inf errors"),
     ],
 )
@@ -466,7 +529,11 @@ def test_a_comparison_of_what_does_not_pair_fails(stored, found, problem):
 
 def test_what_is_found_again_to_rounding_needs_no_errors():
     stored = {"p": [0.1, 0.2], "name": "a", "seconds": 3.0}
-    assert compare.compare(stored, stored | {"p": [0.1 + 1e-16, 0.2], "seconds": 9.0}) == (3, 0.0, [])
+    assert compare.compare(stored, stored | {"p": [0.1 + 1e-16, 0.2], "seconds": 9.0}) == (
+        3,
+        0.0,
+        [],
+    )
     for other in ({"p": [0.1 + 1e-9, 0.2]}, {"name": "b"}, {"p": [0.1]}):
         assert compare.compare(stored, stored | other)[2]
     assert compare.compare({"seconds": 3.0}, {"seconds": 3.0})[2]
@@ -488,7 +555,12 @@ def test_states_of_results(moons, client, capsys):
     assert compute(moons, client, ["moons/one", "moons/old"]) == []
     write(moons.root / "book/results/moons/left.json", "{}")
     edit(moons, "toys/moons/old.py", "size=50", "size=60")
-    states = {"moons/gone": "missing", "moons/left": "no script", "moons/old": "old", "moons/one": "made"}
+    states = {
+        "moons/gone": "missing",
+        "moons/left": "no script",
+        "moons/old": "old",
+        "moons/one": "made",
+    }
     assert engine.status(moons) == states
     assert engine.main(["--status"], moons) == 0
     assert "old       moons/old\nmade      moons/one\n" in capsys.readouterr().out
@@ -521,7 +593,9 @@ DEATHS = """
 """
 
 
-def test_a_worker_that_is_lost_is_replaced_and_a_run_that_is_killed_is_resumed(moons, client, capsys, monkeypatch):
+def test_a_worker_that_is_lost_is_replaced_and_a_run_that_is_killed_is_resumed(
+    moons, client, capsys, monkeypatch
+):
     """The second unit kills its worker, the last one, when all others are kept, the whole run."""
     edit(moons, "toys/moons/one.py", "\n    # HERE\n", DEATHS)
     edit(moons, "toys/moons/one.py", "[1, 2, 3]", "[1, 2, 3, 4, 5]")
@@ -529,15 +603,27 @@ def test_a_worker_that_is_lost_is_replaced_and_a_run_that_is_killed_is_resumed(m
     monkeypatch.setenv("PYTHONPATH", str(moons.root))
     start = [sys.executable, "start.py", "moons"]
     killed = subprocess.run(start, cwd=moons.root, capture_output=True, text=True, timeout=60)
-    assert killed.returncode == -9 and "4/5 moons/one: seed" in killed.stdout, killed.stdout + killed.stderr
+    assert killed.returncode == -9 and "4/5 moons/one: seed" in killed.stdout, (
+        killed.stdout + killed.stderr
+    )
     runs = ran(moons)
-    assert set(runs) == {1, 2, 3, 4, 5} and runs.count(2) >= 2 and engine.status(moons) == {"moons/one": "missing"}
+    assert (
+        set(runs) == {1, 2, 3, 4, 5}
+        and runs.count(2) >= 2
+        and engine.status(moons) == {"moons/one": "missing"}
+    )
     left = {path.name for path in moons.root.iterdir()} - {path.split("/")[0] for path in CODE}
     assert left == {"start.py", "log", "lost", "killed", "store"}  # nothing of Dask's
 
     assert compute(moons, client) == []
     assert "moons/one: 5 units, 4 kept" in capsys.readouterr().out
-    assert ran(moons) == [*runs, 5] and [row["seed"] for row in result(moons)["rows"]] == [1, 2, 3, 4, 5]
+    assert ran(moons) == [*runs, 5] and [row["seed"] for row in result(moons)["rows"]] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
 
 
 def test_the_cluster_that_dask_is_told_of_is_used(moons, client, capsys):

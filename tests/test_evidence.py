@@ -1,4 +1,6 @@
-"""Evidence equals closed forms: of a normal model by bridge and by Laplace, of a network's copies by counting."""
+"""Evidence equals closed forms: of a normal model by bridge and by Laplace, of a network's copies
+by counting.
+"""
 
 import itertools
 import math
@@ -15,7 +17,9 @@ EXACT = scipy.stats.multivariate_normal(np.zeros(8), NOISE**2 * np.eye(8) + WIDT
 
 
 def tempered_draws(power, num_draws, random, width=WIDTH):
-    """Log likelihoods at exact draws of the mean's tempered posterior: y ~ N(mean, NOISE), mean ~ N(0, width)."""
+    """Log likelihoods at exact draws of the mean's tempered posterior: y ~ N(mean, NOISE), mean ~
+    N(0, width).
+    """
     precision = 1 / width**2 + power * Y.size / NOISE**2
     centre = power * Y.sum() / NOISE**2 / precision
     mean = random.normal(centre, precision**-0.5, size=num_draws)
@@ -67,10 +71,15 @@ def test_laplace_is_exact_for_a_normal_posterior():
 
 def test_copies_are_counted():
     for hidden in (1, 2, 3):
-        orders, signs = itertools.permutations(range(hidden)), itertools.product((-1, 1), repeat=hidden)
+        orders, signs = (
+            itertools.permutations(range(hidden)),
+            itertools.product((-1, 1), repeat=hidden),
+        )
         copies = len(list(itertools.product(orders, signs)))
         np.testing.assert_allclose(evidence.log_copies(hidden), math.log(copies))
-        np.testing.assert_allclose(evidence.log_copies(hidden, odd=False), math.log(math.factorial(hidden)), atol=1e-12)
+        np.testing.assert_allclose(
+            evidence.log_copies(hidden, odd=False), math.log(math.factorial(hidden)), atol=1e-12
+        )
 
 
 VALUES = np.zeros((6, 10))
@@ -102,5 +111,7 @@ def test_what_is_no_mode_and_no_network_is_refused():
         with pytest.raises(ValueError, match=message):
             evidence.laplace(0.0, matrix)
     for hidden in (0, 2.5):
-        with pytest.raises(ValueError, match=f"hidden: given {hidden}, expected an integer of 1 or more"):
+        with pytest.raises(
+            ValueError, match=f"hidden: given {hidden}, expected an integer of 1 or more"
+        ):
             evidence.log_copies(hidden)

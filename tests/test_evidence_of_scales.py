@@ -1,4 +1,6 @@
-"""The evidence of fixed scales by tempered SMC: against a formula, and its two parts against draws of the prior."""
+"""The evidence of fixed scales by tempered SMC: against a formula, and its two parts against draws
+of the prior.
+"""
 
 from helpers import densities
 
@@ -15,7 +17,9 @@ SCALES = (0.5, 1.0, 6.0)
 
 
 def agrees(found, expected, error=0.0):
-    """Whether the logarithm of the runs' mean is the expected one, within what their spread makes likely."""
+    """Whether the logarithm of the runs' mean is the expected one, within what their spread makes
+    likely.
+    """
     found = np.asarray(found, np.float64)
     both = np.hypot(error, np.std(found, ddof=1) / np.sqrt(len(found)))
     assert both < 0.1
@@ -36,7 +40,9 @@ def test_evidence_of_a_line_is_that_of_the_formula():
     def one_run(key):
         key_start, key_run = jax.random.split(key)
         particles = {"w": jax.random.normal(key_start, (200, 3))}
-        return evidence.last(masses.anneal(key_run, particles, evidence.log_prior, log_likelihood)[1])
+        return evidence.last(
+            masses.anneal(key_run, particles, evidence.log_prior, log_likelihood)[1]
+        )
 
     keys = jax.random.split(jax.random.key(1), NUM_RUNS)
     assert agrees(jax.jit(lambda keys: jax.lax.map(one_run, keys))(keys), expected)
@@ -51,14 +57,22 @@ def test_parts_of_the_evidence_are_those_of_prior_draws(monkeypatch):
         np.exp(np.asarray(jax.jit(jax.vmap(evidence.part_of(of, part)))(draws), np.float64))
         for part in (np.s_[:2], np.s_[:6])
     )
-    one_run = jax.jit(lambda keys: jax.lax.map(lambda key: evidence.of_task(key, of, tasks.x_test[0, :5]), keys))
+    one_run = jax.jit(
+        lambda keys: jax.lax.map(lambda key: evidence.of_task(key, of, tasks.x_test[0, :5]), keys)
+    )
     found = one_run(jax.random.split(jax.random.key(3), NUM_RUNS))
     assert (found["power"] == 1).all() and ((found["p"] > 0) & (found["p"] < 1)).all()
     by_part = np.asarray(found["log_evidence"], np.float64)
     for values, of_runs in ((first, by_part[:, 0]), (both, by_part.sum(axis=1))):
-        assert agrees(of_runs, np.log(values.mean()), values.std() / values.mean() / np.sqrt(len(values)))
+        assert agrees(
+            of_runs, np.log(values.mean()), values.std() / values.mean() / np.sqrt(len(values))
+        )
     # The draws weighted by all labels predict as the particles do.
-    p = jax.vmap(lambda one: redraws.NETWORK.apply(evidence.scaled(one, of.prior_scales), tasks.x_test[0, :5]))(draws)
+    p = jax.vmap(
+        lambda one: redraws.NETWORK.apply(
+            evidence.scaled(one, of.prior_scales), tasks.x_test[0, :5]
+        )
+    )(draws)
     weights = both / both.sum()
     expected = weights @ np.asarray(jax.nn.sigmoid(p), np.float64)
     spread = np.std(found["p"], axis=0, ddof=1) / np.sqrt(NUM_RUNS)
@@ -72,5 +86,9 @@ def test_errors_are_of_sums_over_tasks_of_means_over_runs():
     assert np.isclose(values.mean(axis=1).sum(axis=-1).std(), np.sqrt(18 / 4), rtol=0.1)
     assert np.isclose(evidence.spread(values).mean(), np.sqrt(18 / 4), rtol=0.05)
     same = evidence.parts_of_runs(np.full((2, 2, 3), -1.0), np.full((2, 2, 3), -1.5))
-    assert same["first"] == [-3.0, -3.0] and same["later"] == [-1.5, -1.5] and same["all"] == [-4.5, -4.5]
+    assert (
+        same["first"] == [-3.0, -3.0]
+        and same["later"] == [-1.5, -1.5]
+        and same["all"] == [-4.5, -4.5]
+    )
     assert same["all_error"] == [0.0, 0.0]

@@ -1,4 +1,6 @@
-"""A chapter is executed when, and only when, its inputs have changed; a failure is said in a few lines."""
+"""A chapter is executed when, and only when, its inputs have changed; a failure is said in a few
+lines.
+"""
 
 import helpers
 
@@ -20,7 +22,12 @@ def notebook(*sources):
 
 @pytest.fixture
 def project(tmp_path):
-    for name in ("helpers/data.py", "book/results/table.json", "book/results/other.json", "requirements.txt"):
+    for name in (
+        "helpers/data.py",
+        "book/results/table.json",
+        "book/results/other.json",
+        "requirements.txt",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("one")
     return tmp_path
@@ -35,11 +42,15 @@ def test_prose_file_times_and_results_of_others_change_nothing(project):
     (project / "helpers/__pycache__").mkdir()
     (project / "helpers/__pycache__/data.pyc").write_text("compiled")
     (project / "helpers/data.py").touch()
-    with_prose = nbformat.from_dict({**READS, "cells": [nbformat.v4.new_markdown_cell("New."), *READS.cells]})
+    with_prose = nbformat.from_dict(
+        {**READS, "cells": [nbformat.v4.new_markdown_cell("New."), *READS.cells]}
+    )
     assert execute.inputs(with_prose, project) == before
 
 
-@pytest.mark.parametrize("name", ["helpers/data.py", "helpers/new.py", "book/results/table.json", "requirements.txt"])
+@pytest.mark.parametrize(
+    "name", ["helpers/data.py", "helpers/new.py", "book/results/table.json", "requirements.txt"]
+)
 def test_an_input_that_changed_counts(project, name):
     before = execute.inputs(READS, project)
     (project / name).write_text("two")
@@ -68,13 +79,17 @@ def test_a_function_of_a_results_name_does_not_read_it(project):
 
 
 def test_code_tags_flags_and_moved_files_count(project, monkeypatch):
-    found = {execute.inputs(READS, project), execute.inputs(notebook("x = 2", 'result("table")'), project)}
+    found = {
+        execute.inputs(READS, project),
+        execute.inputs(notebook("x = 2", 'result("table")'), project),
+    }
     tagged = notebook("x = 1", 'result("table")')
     tagged.cells[0].metadata["tags"] = ["remove-cell"]
     found.add(execute.inputs(tagged, project))
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_prefer_vector_width=128")
     found.add(execute.inputs(READS, project))
-    monkeypatch.setenv("XLA_FLAGS", f"{helpers.FLAGS} --xla_cpu_prefer_vector_width=128")  # helpers was imported
+    # helpers was imported
+    monkeypatch.setenv("XLA_FLAGS", f"{helpers.FLAGS} --xla_cpu_prefer_vector_width=128")
     found.add(execute.inputs(READS, project))
     (project / "helpers/data.py").rename(project / "helpers/other.py")
     found.add(execute.inputs(READS, project))
@@ -87,7 +102,9 @@ def test_estimates_are_of_the_chapters():
 
 @pytest.fixture
 def book(tmp_path, monkeypatch):
-    """A book of three chapters, of which one makes a claim that does not hold; kept apart from the real one."""
+    """A book of three chapters, of which one makes a claim that does not hold; kept apart from the
+    real one.
+    """
     chapters = {
         "good": notebook("import os\nprint(os.getcwd())", "assert 1 < 2 and (3, 4) == (3, 4)"),
         "bad": notebook("error = 0.5", "\nassert abs(3.0) <= 5 * error"),
@@ -109,15 +126,21 @@ def test_what_holds_is_kept_and_what_does_not_is_explained(book, capfd):
     printed = capfd.readouterr().out
     assert "3 of 3 chapters to execute" in printed
     assert (
-        "bad, code cell 2, line 1: a claim does not hold\n    abs(3.0) <= 5 * error\n    3 is not <= 2.5\n" in printed
+        "bad, code cell 2, line 1: a claim does not hold\n    abs(3.0) <= 5 * error\n    3 is not <= 2.5\n"
+        in printed
     )
-    assert "worse: stopped\n    ZeroDivisionError: division by zero" in printed and "Traceback" not in printed
+    assert (
+        "worse: stopped\n    ZeroDivisionError: division by zero" in printed
+        and "Traceback" not in printed
+    )
     record = json.loads((execute.EXECUTED / "good.json").read_text())
     assert record["claims"] == 2 and record["seconds"] > 0 and record["peak"] > 1e7
     kept = nbformat.read(execute.EXECUTED / "good.ipynb", as_version=4)
     assert kept.cells[0].outputs[0].text.strip() == str(execute.EXECUTED)
     with execute.opened() as cache:
-        assert cache.match_cache_notebook(book["good"]).data["execution_seconds"] == record["seconds"]
+        assert (
+            cache.match_cache_notebook(book["good"]).data["execution_seconds"] == record["seconds"]
+        )
         assert len(cache.list_cache_records()) == 1
     assert "AssertionError" in (execute.EXECUTED / "bad.txt").read_text()
     assert (execute.EXECUTED / "stopped.txt").read_text() in printed
@@ -135,7 +158,10 @@ def test_what_holds_is_kept_and_what_does_not_is_explained(book, capfd):
 
 def test_a_process_that_is_killed_ends_its_chapter_and_not_the_others(book, capfd, monkeypatch):
     monkeypatch.setenv("JOBS", "1")
-    book |= {"bad": notebook("import os", "os.kill(os.getppid(), 9)"), "worse": notebook("assert 1 < 2")}
+    book |= {
+        "bad": notebook("import os", "os.kill(os.getppid(), 9)"),
+        "worse": notebook("assert 1 < 2"),
+    }
     assert execute.main([]) == 1
     printed = capfd.readouterr().out
     assert "bad: stopped\n    BrokenProcessPool: " in printed and "Traceback" not in printed

@@ -1,4 +1,6 @@
-"""XLA's flags reach whoever imports helpers first, XLA knows them, the caller's win, and too late is said."""
+"""XLA's flags reach whoever imports helpers first, XLA knows them, the caller's win, and too late
+is said.
+"""
 
 import helpers
 
@@ -16,7 +18,11 @@ def run(script, **environment):
     """Run a script in a process of its own; return what it printed and its warnings."""
     others = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
     done = subprocess.run(
-        [sys.executable, "-c", script], env=others | environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", script],
+        env=others | environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -29,9 +35,13 @@ def test_xla_knows_the_flags():
 
 
 def test_the_callers_flags_come_last():
-    code, printed, _ = run(f"import helpers; {PRINT}", XLA_FLAGS="--xla_force_host_platform_device_count=3")
+    code, printed, _ = run(
+        f"import helpers; {PRINT}", XLA_FLAGS="--xla_force_host_platform_device_count=3"
+    )
     flags, devices = printed.rsplit(maxsplit=1)
-    assert code == 0 and devices == "3" and flags.endswith("--xla_force_host_platform_device_count=3")
+    assert (
+        code == 0 and devices == "3" and flags.endswith("--xla_force_host_platform_device_count=3")
+    )
 
 
 def test_a_process_started_by_another_does_not_set_them_twice():
@@ -42,7 +52,9 @@ def test_a_process_started_by_another_does_not_set_them_twice():
 
 
 def test_imported_too_late_it_says_so():
-    code, printed, warned = run("import blackjax; import helpers; import os; print(os.environ.get('XLA_FLAGS'))")
+    code, printed, warned = run(
+        "import blackjax; import helpers; import os; print(os.environ.get('XLA_FLAGS'))"
+    )
     assert code == 0 and printed.strip() == "None"
     assert "RuntimeWarning: helpers was imported after JAX had started" in warned
     assert "Import helpers before blackjax" in warned
@@ -53,19 +65,31 @@ def test_jax_alone_may_come_first():
 
 
 def test_a_flag_that_xla_does_not_know_is_left_out_with_a_warning(tmp_path):
-    """Under another jaxlib than the lock's, whose flags are not the same: XLA would end the process."""
+    """Under another jaxlib than the lock's, whose flags are not the same: XLA would end the
+    process.
+    """
     source = (ROOT / "helpers/__init__.py").read_text()
-    changes = {f'JAXLIB = "{helpers.JAXLIB}"': 'JAXLIB = "0"', '"--xla_cpu_use': '"--xla_gone=1 --xla_cpu_use'}
+    changes = {
+        f'JAXLIB = "{helpers.JAXLIB}"': 'JAXLIB = "0"',
+        '"--xla_cpu_use': '"--xla_gone=1 --xla_cpu_use',
+    }
     for known, other in changes.items():
         assert source.count(known) == 1
         source = source.replace(known, other)
     (tmp_path / "helpers").mkdir()
     (tmp_path / "helpers/__init__.py").write_text(source)
-    code, printed, warned = run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import helpers; {PRINT}")
+    code, printed, warned = run(
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import helpers; {PRINT}"
+    )
     flags = printed.split()
     assert code == 0 and "--xla_gone=1" not in flags and {*helpers.FLAGS.split()} <= {*flags}
-    assert "RuntimeWarning" in warned and "does not know --xla_gone=1, which helpers leaves out" in warned
+    assert (
+        "RuntimeWarning" in warned
+        and "does not know --xla_gone=1, which helpers leaves out" in warned
+    )
 
 
 def test_the_lock_has_the_jaxlib_that_knows_the_flags():
-    assert re.findall(r"^jaxlib==(\S+)", (ROOT / "requirements.txt").read_text(), flags=re.M) == [helpers.JAXLIB]
+    assert re.findall(r"^jaxlib==(\S+)", (ROOT / "requirements.txt").read_text(), flags=re.M) == [
+        helpers.JAXLIB
+    ]

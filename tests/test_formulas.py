@@ -1,4 +1,6 @@
-"""Formulas are set when the book is built: what MathJax makes of them, and what happens where it can not."""
+"""Formulas are set when the book is built: what MathJax makes of them, and what happens where it
+can not.
+"""
 
 import re
 from types import SimpleNamespace
@@ -26,7 +28,9 @@ def build(folder, tex):
 
 
 def test_formulas_are_set_where_they_stand(tmp_path):
-    """Both kinds, with MathML, between what stood around them; the style sheet is linked from where the page is."""
+    """Both kinds, with MathML, between what stood around them; the style sheet is linked from where
+    the page is.
+    """
     text = build(tmp_path, r"\sigma^2")
     assert text.count("<mjx-container") == text.count("<math ") == 2
     assert "<mi>a</mi><mo>&lt;</mo><mi>b</mi>" in text and "<mi>σ</mi>" in text

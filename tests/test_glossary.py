@@ -1,4 +1,6 @@
-"""A term of the glossary is linked where a page uses it first, so that nobody has to know where it is explained."""
+"""A term of the glossary is linked where a page uses it first, so that nobody has to know where it
+is explained.
+"""
 
 import re
 
@@ -30,7 +32,9 @@ def blank(match):
 
 
 def visible(text):
-    """A page's running text, everything else blanked: code, formulas, headings, options, links and roles."""
+    """A page's running text, everything else blanked: code, formulas, headings, options, links and
+    roles.
+    """
     text = re.sub(r"\A---\n.*?^---\n", blank, text, flags=re.S | re.M)
     text = re.sub(FENCE % "(?:code-cell|math)", blank, text, flags=re.S | re.M)
     text = re.sub(r"^\$\$.*?^\$\$", blank, text, flags=re.S | re.M)
@@ -50,15 +54,23 @@ def unlinked(text, words):
     left = visible(text)
     for word in words:
         flags = 0 if word.isupper() else re.IGNORECASE
-        pattern = re.compile(rf"(?<![\w-]){re.escape(word)}s?(?![\w-])".replace(r"\ ", r"\s"), flags)
+        pattern = re.compile(
+            rf"(?<![\w-]){re.escape(word)}s?(?![\w-])".replace(r"\ ", r"\s"), flags
+        )
         used = pattern.search(left)
         left = pattern.sub(blank, left)  # a shorter term within this one is not used here
-        link = re.search(rf"\{{term\}}`(?:{re.escape(word)}|[^`]*<{re.escape(word)}>)`", text, flags=re.IGNORECASE)
+        link = re.search(
+            rf"\{{term\}}`(?:{re.escape(word)}|[^`]*<{re.escape(word)}>)`",
+            text,
+            flags=re.IGNORECASE,
+        )
         if used and word not in PLAIN and not (link and link.start() < used.start()):
             yield word
 
 
-@pytest.mark.parametrize("path", [path for path in pages() if path.stem not in ("glossary", "notation")], ids=str)
+@pytest.mark.parametrize(
+    "path", [path for path in pages() if path.stem not in ("glossary", "notation")], ids=str
+)
 def test_first_use_is_a_link(path):
     assert list(unlinked((ROOT / path).read_text(), terms())) == []
 

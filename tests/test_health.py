@@ -1,4 +1,6 @@
-"""The insurance experiment's table: no column tells the answer, and no family stands on both sides of a split."""
+"""The insurance experiment's table: no column tells the answer, and no family stands on both sides
+of a split.
+"""
 
 import numpy as np
 import pandas as pd
@@ -7,8 +9,10 @@ import pytest
 from experiments.real_data import health, predictions
 
 FRAME = health.load()
-DESIGN = {"plan", "site", "coins", "idp", "logc", "fmde", "lpi", "mdeoff", "pioff"}  # what a plan is
-PERSON = {"zper", "family", "cell", "income", "num", "lfam", "ghindx"}  # who, or what a feature says already
+# what a plan is
+DESIGN = {"plan", "site", "coins", "idp", "logc", "fmde", "lpi", "mdeoff", "pioff"}
+# who, or what a feature says already
+PERSON = {"zper", "family", "cell", "income", "num", "lfam", "ghindx"}
 
 
 def test_every_column_has_a_place_and_what_follows_from_the_year_is_no_feature():
@@ -29,11 +33,14 @@ def test_no_arm_sees_what_was_known_afterwards():
     for arm in (predictions.logistic, predictions.boosted):
         np.testing.assert_array_equal(arm(train, test), arm(*taken))
     (_, plain, features), (_, changed, _) = predictions.bent(train, test), predictions.bent(*taken)
-    np.testing.assert_array_equal(plain[features], changed[features])  # and `sampled` encodes no others
+    # and `sampled` encodes no others
+    np.testing.assert_array_equal(plain[features], changed[features])
 
 
 def test_families_are_whole_and_persons_of_one_key_are_one_family():
-    assert (FRAME.groupby("zper").family.nunique() == 1).all() and (FRAME.groupby("family").cell.nunique() == 1).all()
+    assert (FRAME.groupby("zper").family.nunique() == 1).all() and (
+        FRAME.groupby("family").cell.nunique() == 1
+    ).all()
     first = FRAME.groupby("zper").first()
     alike = first.groupby(["site", "plan", "income", "fmde", "black"]).family.nunique()
     assert (alike == 1).all()
@@ -55,7 +62,9 @@ def test_a_split_keeps_families_apart_and_leaves_out_what_it_says(what, size, pa
 
 def test_parts_cover_every_level_once():
     for what, parts in predictions.SETTINGS["num_parts"].items():
-        levels = pd.concat([predictions.split(what, 16, i)[1][what].drop_duplicates() for i in range(parts)])
+        levels = pd.concat(
+            [predictions.split(what, 16, i)[1][what].drop_duplicates() for i in range(parts)]
+        )
         assert sorted(levels) == sorted(FRAME[what].unique())
 
 

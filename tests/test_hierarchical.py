@@ -1,4 +1,6 @@
-"""The hierarchical network's density equals formulas and plain differentiation, for any choice of layers."""
+"""The hierarchical network's density equals formulas and plain differentiation, for any choice of
+layers.
+"""
 
 from helpers import densities, hierarchical, mcmc
 from helpers.networks import MLP
@@ -43,7 +45,10 @@ def network(request):
 @pytest.fixture(scope="module", params=ARMS.values(), ids=ARMS)
 def position(request, network):
     return mcmc.normal_starts(
-        jax.random.key(1), hierarchical.shapes(network, NUM_TASKS, 2, **request.param), (), scale=0.7
+        jax.random.key(1),
+        hierarchical.shapes(network, NUM_TASKS, 2, **request.param),
+        (),
+        scale=0.7,
     )
 
 
@@ -81,8 +86,12 @@ def in_words(network, position, labelled, log_hyperprior):
     """The log posterior by numpy and scipy, one weight array after the other."""
     mean, log_sd, offset = (position[name] for name in ("mean", "log_sd", "offset"))
     normals = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves((mean, offset))])
-    log_sds = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(log_sd)]).astype(np.float64)
-    total = scipy.stats.norm.logpdf(normals).sum() + (log_hyperprior(np.exp(log_sds)) + log_sds).sum()
+    log_sds = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(log_sd)]).astype(
+        np.float64
+    )
+    total = (
+        scipy.stats.norm.logpdf(normals).sum() + (log_hyperprior(np.exp(log_sds)) + log_sds).sum()
+    )
     for task in range(NUM_TASKS):
         params = {}
         for layer in sorted({*mean, *offset}):
@@ -91,7 +100,9 @@ def in_words(network, position, labelled, log_hyperprior):
             for name in of_all or special:
                 weights = np.zeros(()) if of_all is None else np.asarray(of_all[name])
                 if special is not None:
-                    scale = log_sd[layer][name] if isinstance(log_sd[layer], dict) else log_sd[layer]
+                    scale = (
+                        log_sd[layer][name] if isinstance(log_sd[layer], dict) else log_sd[layer]
+                    )
                     weights = weights + np.exp(np.asarray(scale)) * np.asarray(special[name])[task]
                 params[layer][name] = jnp.asarray(weights, jnp.float32)
         logits = np.asarray(network.apply({"params": params}, labelled.x[task]), np.float64)
@@ -117,15 +128,22 @@ def test_posterior_is_priors_times_likelihood(network, position):
 def test_standard_deviations_take_another_prior(network, position, hyperprior, log_hyperprior):
     labelled = densities.observe(X, Y)
     found = hierarchical.log_density(network, hyperprior)(position, labelled)
-    np.testing.assert_allclose(found, in_words(network, position, labelled, log_hyperprior), rtol=1e-5)
+    np.testing.assert_allclose(
+        found, in_words(network, position, labelled, log_hyperprior), rtol=1e-5
+    )
 
 
 def test_gradient_is_that_of_plain_differentiation(network, position):
     labelled = densities.observe(X, Y, weight=WEIGHT)
 
     def plain(position):
-        log_likelihood = densities.bernoulli_log_likelihood(hierarchical.logits(network)(position, labelled.x), Y)
-        return hierarchical.log_prior(position, tfd.HalfNormal(1.0)) + (labelled.weight * log_likelihood).sum()
+        log_likelihood = densities.bernoulli_log_likelihood(
+            hierarchical.logits(network)(position, labelled.x), Y
+        )
+        return (
+            hierarchical.log_prior(position, tfd.HalfNormal(1.0))
+            + (labelled.weight * log_likelihood).sum()
+        )
 
     ours = jax.jit(jax.value_and_grad(lambda p: hierarchical.log_density(network)(p, labelled)))
     assert_same(ours(position), jax.jit(jax.value_and_grad(plain))(position))
@@ -133,7 +151,9 @@ def test_gradient_is_that_of_plain_differentiation(network, position):
 
 def test_sum_over_tasks_and_its_gradient():
     a, b = jnp.array([1.0, 2.0, 3.0]), jnp.array([5.0, 7.0, 11.0])
-    value, gradient = jax.value_and_grad(lambda a: 2.0 * hierarchical.sum_over_tasks(lambda w, t: w**2 * t)(a, b))(a)
+    value, gradient = jax.value_and_grad(
+        lambda a: 2.0 * hierarchical.sum_over_tasks(lambda w, t: w**2 * t)(a, b)
+    )(a)
     np.testing.assert_allclose(value, 2 * (5 + 28 + 99))
     np.testing.assert_allclose(gradient, 4 * a * b)
 
@@ -146,13 +166,20 @@ def test_weights_hold_points_out_and_temper_them(network, position):
     kept = np.where(hidden, 0.0, 1.0)
     np.testing.assert_allclose(value(np.where(hidden, 1 - Y, Y), kept), value(Y, kept), rtol=1e-6)
     prior, full = value(Y, 0.0), value(Y, 1.0)
-    np.testing.assert_allclose(prior, hierarchical.log_prior(position, tfd.HalfNormal(1.0)), rtol=1e-6)
+    np.testing.assert_allclose(
+        prior, hierarchical.log_prior(position, tfd.HalfNormal(1.0)), rtol=1e-6
+    )
     np.testing.assert_allclose(value(Y, 0.5), (prior + full) / 2, rtol=1e-5)
 
 
 def symmetric_copy(part, order, signs):
-    """Permute the first hidden layer's units and flip some signs, in one set of weights or in all tasks'."""
-    into = {name: leaf[..., order] * jnp.broadcast_to(signs, leaf.shape) for name, leaf in part[INPUT].items()}
+    """Permute the first hidden layer's units and flip some signs, in one set of weights or in all
+    tasks'.
+    """
+    into = {
+        name: leaf[..., order] * jnp.broadcast_to(signs, leaf.shape)
+        for name, leaf in part[INPUT].items()
+    }
     kernel = part[HIDDEN]["kernel"][..., order, :]
     out = {**part[HIDDEN], "kernel": kernel * jnp.broadcast_to(signs[:, None], kernel.shape)}
     return {**part, INPUT: into, HIDDEN: out}
@@ -160,7 +187,11 @@ def symmetric_copy(part, order, signs):
 
 def test_copies_of_all_networks_together_have_the_same_density(network):
     position = mcmc.normal_starts(jax.random.key(2), hierarchical.shapes(network, NUM_TASKS, 2), ())
-    copy = partial(symmetric_copy, order=jnp.array([3, 0, 4, 1, 2]), signs=jnp.array([1.0, -1.0, -1.0, 1.0, -1.0]))
+    copy = partial(
+        symmetric_copy,
+        order=jnp.array([3, 0, 4, 1, 2]),
+        signs=jnp.array([1.0, -1.0, -1.0, 1.0, -1.0]),
+    )
     labelled = densities.observe(X, Y)
 
     def value(**parts):
@@ -175,7 +206,12 @@ def test_copies_of_all_networks_together_have_the_same_density(network):
     "x, y, weight, message",
     [
         (X, Y + 1, 1.0, r"y: given labels \[1, 2\], expected 0 and 1"),
-        (X, Y, np.ones(12), r"weight: given shape \(12,\), .* expected one number or shape \(3, 12\)"),
+        (
+            X,
+            Y,
+            np.ones(12),
+            r"weight: given shape \(12,\), .* expected one number or shape \(3, 12\)",
+        ),
         (X, Y, -0.5, r"weight: .* values -0.5 to -0.5, .* values 0 to 1"),
         (X, Y, 2 * WEIGHT, "weight: .* values 0.0 to 2.0"),
         (X, Y, np.nan, "weight: .* values nan to nan"),
@@ -191,8 +227,16 @@ def test_impossible_data_are_refused(x, y, weight, message):
     [
         (0, {}, "num_tasks: given 0, expected an integer of 1 or more"),
         (2.5, {}, "num_tasks: given 2.5"),
-        (2, {"special": ("Dense_3",)}, r"means, special: given .*'Dense_3'\], expected to cover .* and no other"),
-        (2, {"means": (), "special": (INPUT, HIDDEN)}, r"means, special: given \[\] and .* expected to cover"),
+        (
+            2,
+            {"special": ("Dense_3",)},
+            r"means, special: given .*'Dense_3'\], expected to cover .* and no other",
+        ),
+        (
+            2,
+            {"means": (), "special": (INPUT, HIDDEN)},
+            r"means, special: given \[\] and .* expected to cover",
+        ),
     ],
 )
 def test_impossible_models_are_refused(num_tasks, settings, message):
@@ -224,7 +268,9 @@ def numpyro_model(network, tasks):
     def normals(part):
         return {
             name: {
-                leaf: numpyro.sample(f"{part}/{name}.{leaf}", dist.Normal(0.0, 1.0).expand(shape.shape).to_event())
+                leaf: numpyro.sample(
+                    f"{part}/{name}.{leaf}", dist.Normal(0.0, 1.0).expand(shape.shape).to_event()
+                )
                 for leaf, shape in layer.items()
             }
             for name, layer in shapes[part].items()
@@ -239,20 +285,30 @@ def numpyro_model(network, tasks):
 
 
 def test_density_equals_numpyros(network):
-    position = mcmc.normal_starts(jax.random.key(3), hierarchical.shapes(network, NUM_TASKS, 2), (), scale=0.7)
+    position = mcmc.normal_starts(
+        jax.random.key(3), hierarchical.shapes(network, NUM_TASKS, 2), (), scale=0.7
+    )
     tasks = densities.observe(X, Y)
     sites = {f"sd/{name}": jnp.exp(value) for name, value in position["log_sd"].items()}
     for part in ("mean", "offset"):
-        sites |= {f"{part}/{name}.{leaf}": v for name, layer in position[part].items() for leaf, v in layer.items()}
+        sites |= {
+            f"{part}/{name}.{leaf}": v
+            for name, layer in position[part].items()
+            for leaf, v in layer.items()
+        }
     model = partial(numpyro_model, network)
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         theirs = jax.jit(lambda at: numpyro_log_density(model, (tasks,), {}, at)[0])(sites)
     jacobian = sum(position["log_sd"].values())
-    np.testing.assert_allclose(hierarchical.log_density(network)(position, tasks), theirs + jacobian, rtol=1e-5)
+    np.testing.assert_allclose(
+        hierarchical.log_density(network)(position, tasks), theirs + jacobian, rtol=1e-5
+    )
 
 
 def test_points_without_a_task_axis_are_refused():
     network, three = MLP(), slice(3)  # as many points as tasks, which would fit
     position = mcmc.normal_starts(jax.random.key(0), hierarchical.shapes(network, 3, 2), ())
-    with pytest.raises(ValueError, match=r"observed: given y of shape \(3,\), expected \[task, point\]"):
+    with pytest.raises(
+        ValueError, match=r"observed: given y of shape \(3,\), expected \[task, point\]"
+    ):
         hierarchical.log_density(network)(position, densities.observe(X[0, three], Y[0, three]))

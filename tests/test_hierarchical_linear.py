@@ -1,4 +1,6 @@
-"""Hierarchical logistic regression: NumPyro's density and gradient, and a scale that keeps its prior."""
+"""Hierarchical logistic regression: NumPyro's density and gradient, and a scale that keeps its
+prior.
+"""
 
 from helpers import densities, mcmc
 from helpers.densities import Observed
@@ -16,7 +18,10 @@ from numpyro.infer.util import potential_energy
 from experiments.flat_bnn import lines
 
 random = np.random.default_rng(0)
-X, Y = random.normal(size=(3, 12, 2)).astype(np.float32), random.integers(0, 2, size=(3, 12)).astype(np.int32)
+X, Y = (
+    random.normal(size=(3, 12, 2)).astype(np.float32),
+    random.integers(0, 2, size=(3, 12)).astype(np.int32),
+)
 OBSERVED = densities.observe(X, Y)
 
 
@@ -63,7 +68,9 @@ def test_scale_keeps_its_half_normal_prior_through_the_logarithm():
     values = np.asarray(jax.vmap(density)(log_sd)) * (2 * np.pi) ** 3  # six standard normals at 0
     np.testing.assert_allclose(np.trapezoid(values, log_sd), 1, rtol=1e-4)
     below_one = np.asarray(log_sd) <= 0
-    np.testing.assert_allclose(np.trapezoid(values[below_one], log_sd[below_one]), 0.682689, rtol=1e-3)
+    np.testing.assert_allclose(
+        np.trapezoid(values[below_one], log_sd[below_one]), 0.682689, rtol=1e-3
+    )
 
 
 def test_linear_logits_are_one_line_per_task():

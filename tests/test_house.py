@@ -1,4 +1,6 @@
-"""The house keeps its own rules: thin helpers, arrows one way, experiments that pages name, results of known code."""
+"""The house keeps its own rules: thin helpers, arrows one way, experiments that pages name, results
+of known code.
+"""
 
 import ast
 import json
@@ -40,9 +42,15 @@ def lines(path):
 def imported(path):
     """Modules of the project's packages that a file imports."""
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in HOUSE.packages:
+        if (
+            isinstance(node, ast.ImportFrom)
+            and node.module
+            and node.module.split(".")[0] in HOUSE.packages
+        ):
             package, _, module = node.module.partition(".")
-            yield from [(package, module)] if module else [(package, alias.name) for alias in node.names]
+            yield from (
+                [(package, module)] if module else [(package, alias.name) for alias in node.names]
+            )
 
 
 def functions(path):

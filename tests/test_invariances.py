@@ -1,4 +1,6 @@
-"""What must not matter does not: order of points, tasks and draws, names and signs of hidden units."""
+"""What must not matter does not: order of points, tasks and draws, names and signs of hidden
+units.
+"""
 
 from helpers import densities, hierarchical, metrics, networks, predict
 
@@ -25,7 +27,9 @@ LOGITS = jax.jit(hierarchical.logits(NETWORK))
 def points(seed):
     """Return inputs [task, point, 2] and labels."""
     random = np.random.default_rng(seed)
-    return random.normal(size=(TASKS, POINTS, 2)).astype(np.float32), random.integers(0, 2, size=(TASKS, POINTS))
+    return random.normal(size=(TASKS, POINTS, 2)).astype(np.float32), random.integers(
+        0, 2, size=(TASKS, POINTS)
+    )
 
 
 def position(seed):
@@ -39,14 +43,23 @@ def flat_weights(seed):
     """Return weights of one network."""
     random = np.random.default_rng(seed)
     sizes = {"Dense_0": (2, UNITS), "Dense_1": (UNITS, UNITS), "Dense_2": (UNITS, 1)}
-    return {"params": {k: {"kernel": random.normal(size=v).astype(np.float32)} for k, v in sizes.items()}}
+    return {
+        "params": {
+            k: {"kernel": random.normal(size=v).astype(np.float32)} for k, v in sizes.items()
+        }
+    }
 
 
 def relabel(layers, order, signs):
-    """Give the first hidden layer's units other places and signs; the function stays the same, as tanh is odd."""
+    """Give the first hidden layer's units other places and signs; the function stays the same, as
+    tanh is odd.
+    """
     first, second = layers["Dense_0"]["kernel"], layers["Dense_1"]["kernel"]
     order, signs = np.array(order), np.array(signs, np.float32)
-    moved = {"kernel": first[..., order] * signs}, {"kernel": second[..., order, :] * signs[:, None]}
+    moved = (
+        {"kernel": first[..., order] * signs},
+        {"kernel": second[..., order, :] * signs[:, None]},
+    )
     return {**layers, "Dense_0": moved[0], "Dense_1": moved[1]}
 
 
@@ -82,7 +95,10 @@ SIGNS = some.lists(some.sampled_from([-1.0, 1.0]), min_size=UNITS, max_size=UNIT
 def test_hidden_units_have_no_names_and_no_signs(seed, order, signs):
     (x, y), weights = points(seed), flat_weights(seed)
     observed = densities.observe(x[0], y[0], jnp.array([0.5, 1.0, 6.0]))
-    close(FLAT(weights, observed), FLAT({"params": relabel(weights["params"], order, signs)}, observed))
+    close(
+        FLAT(weights, observed),
+        FLAT({"params": relabel(weights["params"], order, signs)}, observed),
+    )
 
 
 @given(SEEDS, ORDER(range(UNITS)), SIGNS)
@@ -102,7 +118,9 @@ def test_an_order_that_does_matter_is_noticed():
     assert abs(before - HIERARCHICAL(position(1), densities.observe(x, y[:, order]))) > 0.1
 
 
-PROBABILITIES = some.lists(some.integers(1, 999).map(lambda thousandths: thousandths / 1000), min_size=12, max_size=12)
+PROBABILITIES = some.lists(
+    some.integers(1, 999).map(lambda thousandths: thousandths / 1000), min_size=12, max_size=12
+)
 LABELS = some.lists(some.integers(0, 1), min_size=12, max_size=12)
 
 
@@ -111,7 +129,9 @@ def test_scores_are_scikit_learns_whatever_the_order(p, y, order):
     p, y, order = np.array(p, np.float32), np.array(y), np.array(order)
     found = metrics.scores(jnp.asarray(p), jnp.asarray(y))
     assert found["accuracy %"] == pytest.approx(100 * accuracy_score(y, p > 0.5), abs=1e-3)
-    assert found["NLL"] == pytest.approx(log_loss(y, p.astype(np.float64), labels=[0, 1]), rel=1e-3, abs=1e-5)
+    assert found["NLL"] == pytest.approx(
+        log_loss(y, p.astype(np.float64), labels=[0, 1]), rel=1e-3, abs=1e-5
+    )
     assert found["Brier"] == pytest.approx(brier_score_loss(y, p.astype(np.float64)), abs=1e-5)
     again = metrics.scores(jnp.asarray(p[order]), jnp.asarray(y[order]))
     for name in ("accuracy %", "NLL", "Brier"):  # bins may part equal probabilities elsewhere

@@ -1,4 +1,6 @@
-"""Copies of the notebooks: the newest where nobody changed them, and never over what somebody did."""
+"""Copies of the notebooks: the newest where nobody changed them, and never over what somebody
+did.
+"""
 
 import zipfile
 
@@ -25,7 +27,10 @@ def copies(target):
 
 def test_untouched_copies_follow_the_book(folders):
     derived, target = folders
-    assert lab.give(derived, target) == [] and copies(target) == {"01-x.ipynb": "1", "02-y.ipynb": "1"}
+    assert lab.give(derived, target) == [] and copies(target) == {
+        "01-x.ipynb": "1",
+        "02-y.ipynb": "1",
+    }
     (derived / "01-x.ipynb").write_text("2")
     (derived / "02-y.ipynb").unlink()
     assert lab.give(derived, target) == [] and copies(target) == {"01-x.ipynb": "2"}
@@ -39,12 +44,18 @@ def test_a_changed_copy_is_kept_and_the_newer_one_is_beside_it(folders):
     for newer in ("2", "3"):
         (derived / "01-x.ipynb").write_text(newer)
         (said,) = lab.give(derived, target)
-        assert said == "01-x.ipynb was changed here and is kept; the book's newer one is 01-x-new.ipynb"
+        assert (
+            said
+            == "01-x.ipynb was changed here and is kept; the book's newer one is 01-x-new.ipynb"
+        )
         assert copies(target) == {"01-x.ipynb": "mine", "01-x-new.ipynb": newer, "02-y.ipynb": "1"}
     (target / "01-x-new.ipynb").write_text("mine, too")
     (derived / "01-x.ipynb").write_text("4")
     assert "01-x-new-2.ipynb" in lab.give(derived, target)[0]
-    assert copies(target)["01-x-new.ipynb"] == "mine, too" and copies(target)["01-x-new-2.ipynb"] == "4"
+    assert (
+        copies(target)["01-x-new.ipynb"] == "mine, too"
+        and copies(target)["01-x-new-2.ipynb"] == "4"
+    )
 
 
 def test_a_file_that_was_there_before_is_nobodys_to_overwrite(folders):
@@ -95,8 +106,15 @@ def test_the_source_is_what_git_would_keep(tmp_path):
     assert not [path for path in here if path.parts[0] in (".git", ".venv", "_build", "notebooks")]
     for path in here:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_bytes((ROOT / path).read_bytes() if path.name == ".gitignore" else b"")
-    for ignored in ("_build/html/index.html", ".venv/bin/python", "helpers/__pycache__/mcmc.pyc", "notebooks/a.ipynb"):
+        (tmp_path / path).write_bytes(
+            (ROOT / path).read_bytes() if path.name == ".gitignore" else b""
+        )
+    for ignored in (
+        "_build/html/index.html",
+        ".venv/bin/python",
+        "helpers/__pycache__/mcmc.pyc",
+        "notebooks/a.ipynb",
+    ):
         (tmp_path / ignored).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / ignored).write_text("")
     assert sorted(sources.files(tmp_path)) == sorted(here)

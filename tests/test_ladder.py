@@ -1,4 +1,6 @@
-"""The ladder of inference methods: its parts, a chain of its reference and a cell of it computed again."""
+"""The ladder of inference methods: its parts, a chain of its reference and a cell of it computed
+again.
+"""
 
 from helpers import diagnostics
 from helpers.common import read_result, take
@@ -49,7 +51,9 @@ def test_a_chain_of_the_reference_computed_again():
     x = np.asarray(of.problem().x[0])[where]
     p = np.stack([references.in_double(chain, x) for chain in found["vectors"]])
     truth = measures.reference("ladder")
-    error = np.hypot(diagnostics.standard_error(p), np.sqrt((truth.p_error[0] ** 2).sum(axis=0))[where] / 2)
+    error = np.hypot(
+        diagnostics.standard_error(p), np.sqrt((truth.p_error[0] ** 2).sum(axis=0))[where] / 2
+    )
     assert (np.abs(p.mean(axis=(0, 1)) - truth.p[0].mean(axis=0)[where]) <= 6 * error).all()
     # And it would see a posterior that is another: that of the next task.
     assert (np.abs(p.mean(axis=(0, 1)) - truth.p[1].mean(axis=0)[where]) > 6 * error).any()
@@ -65,7 +69,9 @@ def test_a_cell_computed_again():
 
 
 def test_empty_cells_say_why_and_cannot_be_run():
-    reasons = {name: method.undefined(1000, method.values[0]) for name, method in methods.METHODS.items()}
+    reasons = {
+        name: method.undefined(1000, method.values[0]) for name, method in methods.METHODS.items()
+    }
     assert reasons["MALA"] == reasons["MAP"] == "" and "warm-up" in reasons[methods.BOOK]
     with pytest.raises(ValueError, match="fewer than 20 draws of warm-up"):
         methods.run(methods.BOOK, "ladder", 1000, 5, 0)
@@ -77,19 +83,33 @@ def test_steps_of_unknown_cost_end_when_the_gradients_are_spent():
     def step(key, state):
         return state + 1, 3.0
 
-    kept, number, spent = drawn.spend(jax.random.key(0), step, jnp.zeros(1), 100.0, 3.0, lambda state: state, 50)
+    kept, number, spent = drawn.spend(
+        jax.random.key(0), step, jnp.zeros(1), 100.0, 3.0, lambda state: state, 50
+    )
     assert number == 34 and spent == 102 and kept[number - 1] == 34
-    kept, number, spent = drawn.spend(jax.random.key(0), step, jnp.zeros(1), 1200.0, 3.0, lambda state: state, 50)
+    kept, number, spent = drawn.spend(
+        jax.random.key(0), step, jnp.zeros(1), 1200.0, 3.0, lambda state: state, 50
+    )
     assert number == 50 and spent == 1200 and kept[-1] == 400  # every eighth is kept
-    assert drawn.spend(jax.random.key(0), step, jnp.zeros(1), -5.0, 3.0, lambda state: state, 50)[1] == 10
+    assert (
+        drawn.spend(jax.random.key(0), step, jnp.zeros(1), -5.0, 3.0, lambda state: state, 50)[1]
+        == 10
+    )
 
 
 def test_curvature_is_that_of_a_linear_network():
-    task, vector = take(of.problem().observed, 0), jax.random.normal(shared.key(3, "vector"), (of.SIZE,))
-    # In the last layer the network is linear, so that the generalised Gauss-Newton matrix is the Hessian.
+    task, vector = (
+        take(of.problem().observed, 0),
+        jax.random.normal(shared.key(3, "vector"), (of.SIZE,)),
+    )
+    # In the last layer the network is linear, so that the generalised Gauss-Newton matrix is the
+    # Hessian.
     hessian = jax.hessian(lambda v: -of.log_density(v, task))(vector)
     np.testing.assert_allclose(
-        fits.curvature(vector, task)[fits.LAST :, fits.LAST :], hessian[fits.LAST :, fits.LAST :], rtol=1e-3, atol=1e-3
+        fits.curvature(vector, task)[fits.LAST :, fits.LAST :],
+        hessian[fits.LAST :, fits.LAST :],
+        rtol=1e-3,
+        atol=1e-3,
     )
 
 
@@ -116,7 +136,8 @@ def test_a_chain_of_a_harder_reference_computed_again(monkeypatch):
     stored = [row for row in rows if row["posterior"] == "regression"]
     monkeypatch.setitem(harder.RUN["sizes"], "regression", {"num_warmup": 300, "num_samples": 1200})
     monkeypatch.setitem(harder.RUN, "num_chains", 2)
-    with jax.numpy_dtype_promotion("standard"):  # as experiments are run: constants of TFP are in single precision
+    # as experiments are run: constants of TFP are in single precision
+    with jax.numpy_dtype_promotion("standard"):
         found = harder.unit("regression", "chains", 7)
     assert not jax.config.jax_enable_x64
     p = np.asarray(found["predictions"], np.float64)
@@ -130,21 +151,39 @@ def test_a_chain_of_a_harder_reference_computed_again(monkeypatch):
 
 
 def test_a_cloud_within_a_region_is_weighted():
-    drawn = {"predictions": np.array([[0.2], [0.6]]), "log_scales": {"Dense_0": np.array([-1.0, -3.0])}}
-    path = {"powers": np.array([0.5, 1.0, np.inf]), "log_evidence": np.array([-3.0, -5.0, np.inf]), "number": 2}
-    after = {"after": np.tile([0.1, 0.5], (2, 10))[..., None], "log_scales_after": {"Dense_0": np.full((2, 20), -2.0)}}
-    found = harder.score(drawn | path | after | {"weights": np.array([0.75, 0.25])}, "hierarchical", "SMC", 0)
+    drawn = {
+        "predictions": np.array([[0.2], [0.6]]),
+        "log_scales": {"Dense_0": np.array([-1.0, -3.0])},
+    }
+    path = {
+        "powers": np.array([0.5, 1.0, np.inf]),
+        "log_evidence": np.array([-3.0, -5.0, np.inf]),
+        "number": 2,
+    }
+    after = {
+        "after": np.tile([0.1, 0.5], (2, 10))[..., None],
+        "log_scales_after": {"Dense_0": np.full((2, 20), -2.0)},
+    }
+    found = harder.score(
+        drawn | path | after | {"weights": np.array([0.75, 0.25])}, "hierarchical", "SMC", 0
+    )
     assert found["mean_after_error"][0] > 0 and found.pop("mean_after_error")
     expected = {"log_evidence": -5.0, "power": 1.0, "mean": [0.3], "log_scales": {"Dense_0": -1.5}}
     assert found == expected | {"mean_after": [0.3], "log_scales_after": {"Dense_0": -2.0}}
 
 
 def test_the_longest_runs_are_of_the_nearest():
-    stored = [row for row in read_result("comparing_inference/ladder")["rows"] if row.get("budget") == 100_000]
+    stored = [
+        row
+        for row in read_result("comparing_inference/ladder")["rows"]
+        if row.get("budget") == 100_000
+    ]
     order = sorted((row for row in stored if not row["empty"]), key=lambda row: row["tv_mean"])
     names = [row["name"] for row in read_result("comparing_inference/longest")["rows"]]
     assert (
-        names == [row["name"] for row in order[:6]] == list(dict.fromkeys(u["name"] for u in longest.units().values()))
+        names
+        == [row["name"] for row in order[:6]]
+        == list(dict.fromkeys(u["name"] for u in longest.units().values()))
     )
 
 
@@ -152,8 +191,14 @@ def test_seconds_are_told_as_ratios():
     rounds = np.array([[6.0, 2e6, 1e-6], [12.0, 2e6, 2e-6], [3.0, 1e6, 1e-6]])
     found = seconds.score({"rounds": rounds}, "MAP", 1000)
     assert found["times_bare"] == 3.0 and found["times_bare_error"] == 0.0
-    assert found["microseconds"] == pytest.approx(3.0) and found["bare_microseconds"] == pytest.approx(1.0)
-    sizes = {name: unit["budget"] for name, unit in seconds.units().items() if not name.endswith(", longer")}
+    assert found["microseconds"] == pytest.approx(3.0) and found[
+        "bare_microseconds"
+    ] == pytest.approx(1.0)
+    sizes = {
+        name: unit["budget"]
+        for name, unit in seconds.units().items()
+        if not name.endswith(", longer")
+    }
     assert set(sizes) == set(methods.METHODS)
     assert sizes.pop("Pathfinder") == 1000 and set(sizes.values()) == {100_000}
     longer = {unit["name"] for name, unit in seconds.units().items() if name not in methods.METHODS}

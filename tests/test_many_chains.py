@@ -1,4 +1,6 @@
-"""The benchmark of chains by the thousand: its chains, its comparison of devices, and what is stored of it."""
+"""The benchmark of chains by the thousand: its chains, its comparison of devices, and what is
+stored of it.
+"""
 
 from helpers.common import read_result
 
@@ -13,7 +15,9 @@ from chapters import ROOT
 
 def load(name):
     """Import one of the benchmark's two programs, whose names others have, too."""
-    spec = importlib.util.spec_from_file_location(f"many_chains_{name}", ROOT / f"benchmarks/many_chains/{name}.py")
+    spec = importlib.util.spec_from_file_location(
+        f"many_chains_{name}", ROOT / f"benchmarks/many_chains/{name}.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -24,10 +28,17 @@ device, program = load("device"), load("__main__")
 
 @pytest.fixture(scope="module")
 def gaussian():
-    """A density N(0, 1) whose predictions are its coordinates and their squares; chains begin in a corner of it."""
+    """A density N(0, 1) whose predictions are its coordinates and their squares; chains begin in a
+    corner of it.
+    """
     starts = np.random.default_rng(1).uniform(0.9, 1.1, (4000, 2)).astype(np.float32)
     return device.Problem(
-        lambda v: -(v**2).sum() / 2, lambda v: jnp.concatenate([v, v**2]), starts, 0.9, np.ones(2, np.float32), 4
+        lambda v: -(v**2).sum() / 2,
+        lambda v: jnp.concatenate([v, v**2]),
+        starts,
+        0.9,
+        np.ones(2, np.float32),
+        4,
     )
 
 
@@ -45,12 +56,15 @@ def test_chains_draw_from_the_density_each_with_random_numbers_of_its_own(gaussi
     assert 0.7 < np.mean(acceptance) < 0.99 and 400 <= steps <= 400 * 7
     same = jnp.tile(jnp.asarray(gaussian.starts[:1]), (chains, 1))
     _, p, _ = run(*keys(3, chains), same, 50)
-    assert len(np.unique(np.asarray(p)[:, 0])) > 0.99 * chains  # one key for all would give one number
+    # one key for all would give one number
+    assert len(np.unique(np.asarray(p)[:, 0])) > 0.99 * chains
 
 
 def test_chains_in_turn_are_the_chains_together(gaussian):
     arguments = *keys(4, 3), jnp.asarray(gaussian.starts[:3]), 5
-    (steps, p, _), (steps_too, p_too, _) = (device.moves(gaussian, together)(*arguments) for together in (True, False))
+    (steps, p, _), (steps_too, p_too, _) = (
+        device.moves(gaussian, together)(*arguments) for together in (True, False)
+    )
     assert steps == steps_too
     np.testing.assert_allclose(p, p_too, rtol=1e-3, atol=1e-4)
 
@@ -74,7 +88,9 @@ def test_devices_that_began_elsewhere_are_not_stored_together(tmp_path, monkeypa
     for name in ("flat", "hierarchical"):
         np.savez(tmp_path / f"{name}.npz", ess_a_gradient=0.1, rhat=1.0, mean_steps=9)
     (tmp_path / "cpu.json").write_text("{}")
-    monkeypatch.setattr("sys.argv", ["many_chains", "--folder", str(tmp_path), "--date", "2026-01-31"])
+    monkeypatch.setattr(
+        "sys.argv", ["many_chains", "--folder", str(tmp_path), "--date", "2026-01-31"]
+    )
     with pytest.raises(SystemExit, match="store --into another file"):
         program.main()
 
@@ -89,9 +105,13 @@ def test_all_tasks_at_once_are_the_books_density():
 def test_what_is_stored_is_what_the_readme_prints_and_every_device_drew_from_the_same_posteriors():
     stored = read_result("many_chains")
     assert program.table(stored) in (ROOT / "benchmarks/README.md").read_text()
-    assert [one["device"].split()[0] for one in stored["devices"]] == ["NVIDIA", "16", "2"]  # as the page has them
+    # as the page has them
+    assert [one["device"].split()[0] for one in stored["devices"]] == ["NVIDIA", "16", "2"]
     for one in stored["devices"]:
         assert {row["problem"] for row in one["rows"]} == set(device.MOST)
         assert all(len(row["microseconds"]) == device.ROUNDS for row in one["rows"])
         assert set(one["apart"]) == {"flat", "hierarchical", "hierarchical, all tasks at once"}
-        assert all(z["largest"] < device.TOO_FAR and z["root_mean_square"] < 2 for z in one["apart"].values())
+        assert all(
+            z["largest"] < device.TOO_FAR and z["root_mean_square"] < 2
+            for z in one["apart"].values()
+        )

@@ -9,23 +9,45 @@ from book_markup import align, is_number, join_folded
 
 @pytest.mark.parametrize(
     "text",
-    ["0.31", "-1", "+0.31 ± 0.02", "−0.2", "12 of 60", "1 to 3", "5 (3 to 9)", "1.2 million", "0.1 / 0.2 / 3", "7 %"],
+    [
+        "0.31",
+        "-1",
+        "+0.31 ± 0.02",
+        "−0.2",
+        "12 of 60",
+        "1 to 3",
+        "5 (3 to 9)",
+        "1.2 million",
+        "0.1 / 0.2 / 3",
+        "7 %",
+    ],
 )
 def test_numbers(text):
     assert is_number(text)
 
 
-@pytest.mark.parametrize("text", ["", "mixed model", "N(0, 1)", "not measured", "5 groups", "to", "–"])
+@pytest.mark.parametrize(
+    "text", ["", "mixed model", "N(0, 1)", "not measured", "5 groups", "to", "–"]
+)
 def test_no_numbers(text):
     assert not is_number(text)
 
 
 def test_columns_of_words_and_what_is_said_of_no_number():
-    frame = pd.DataFrame({"method": ["mixed model", "5 groups"], "NLL": ["0.3 ± 0.1", "not measured"]}, ["A", "C"])
+    frame = pd.DataFrame(
+        {"method": ["mixed model", "5 groups"], "NLL": ["0.3 ± 0.1", "not measured"]}, ["A", "C"]
+    )
     table = align(re.match(r"(?s).*", frame.to_html()))
     classes = re.findall(r'<t[dh][^>]*?(?: class="(\w+)")?>([^<]*)</t', table)
-    head, one, other = [("", ""), ("words", "method"), ("", "NLL")], [("", "A"), ("words", "mixed model")], [("", "C")]
-    one, other = [*one, ("", "0.3 ± 0.1")], [*other, ("words", "5 groups"), ("said", "not measured")]
+    head, one, other = (
+        [("", ""), ("words", "method"), ("", "NLL")],
+        [("", "A"), ("words", "mixed model")],
+        [("", "C")],
+    )
+    one, other = (
+        [*one, ("", "0.3 ± 0.1")],
+        [*other, ("words", "5 groups"), ("said", "not measured")],
+    )
     assert classes == [*head, *one, *other]
 
 
@@ -46,10 +68,15 @@ def test_folded_cells_that_touch_are_one():
         + folded("code: of c")
     )
     found = join_folded(body)
-    assert re.findall('collapsed admonition-title">(.*?)</p>', found) == ["code: of a; figure: of b", "code: of c"]
+    assert re.findall('collapsed admonition-title">(.*?)</p>', found) == [
+        "code: of a; figure: of b",
+        "code: of c",
+    ]
     assert found.count("<details") == found.count("</details>") == 2
     assert found.count("<div") == found.count("</div>") and "\0" not in found
-    assert re.findall('cell_input">(.)<', found) == ["a", "b", "c"] and found.index(">b<") < found.index("out")
+    assert re.findall('cell_input">(.)<', found) == ["a", "b", "c"] and found.index(
+        ">b<"
+    ) < found.index("out")
 
 
 def test_a_cell_with_an_output_ends_a_run():

@@ -1,4 +1,6 @@
-"""Evidence of the regions of a small hierarchical posterior, against the mean of the likelihood over prior draws."""
+"""Evidence of the regions of a small hierarchical posterior, against the mean of the likelihood
+over prior draws.
+"""
 
 from helpers import hierarchical
 
@@ -15,7 +17,9 @@ POWER, NUM_RUNS = 0.05, 8
 
 @pytest.fixture(scope="module")
 def few():
-    """Points of two tasks, with the likelihood at a power at which prior draws still cover the posterior."""
+    """Points of two tasks, with the likelihood at a power at which prior draws still cover the
+    posterior.
+    """
     return regions.observed(0, 2, POWER)
 
 
@@ -34,7 +38,9 @@ def test_confined_draws_are_of_the_prior_in_its_region(region):
 def test_evidence_is_that_of_prior_draws(few):
     prior, region = regions.HYPERPRIORS["HalfNormal(1)"], 2
     particles = masses.confined(jax.random.key(1), prior, region, 2, 20_000)
-    log_likelihood = jax.jit(jax.vmap(lambda one: masses.TOTAL(hierarchical.task_weights(one, 2), few)))(particles)
+    log_likelihood = jax.jit(
+        jax.vmap(lambda one: masses.TOTAL(hierarchical.task_weights(one, 2), few))
+    )(particles)
     exact = np.exp(np.asarray(log_likelihood, np.float64))
     keys = jax.random.split(jax.random.key(2), NUM_RUNS)
     found = [masses.annealed(key, few, "HalfNormal(1)", region) for key in keys]
@@ -44,7 +50,9 @@ def test_evidence_is_that_of_prior_draws(few):
     error = np.hypot(exact.std() / exact.mean() / np.sqrt(len(exact)), of_runs)
     assert error < 0.05
     # The runs' spread is known from eight of them only.
-    assert abs(logsumexp(each) - np.log(NUM_RUNS) - expected) < stats.t.isf(5e-6, NUM_RUNS - 1) * error
+    assert (
+        abs(logsumexp(each) - np.log(NUM_RUNS) - expected) < stats.t.isf(5e-6, NUM_RUNS - 1) * error
+    )
 
 
 def test_a_run_that_does_not_arrive_is_refused():

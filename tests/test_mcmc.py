@@ -60,7 +60,8 @@ def test_every_task_has_the_right_mean_and_covariance(posterior):
     draws = np.concatenate([posterior.draws["a"][..., None], posterior.draws["b"]], axis=-1)
     z = (draws - MEANS[:, None, None]) / SIZES[:, None, None, None]
     products = (z[..., :, None] * z[..., None, :] - FACTOR @ FACTOR.T).reshape(*z.shape[:3], 9)
-    values = np.moveaxis(np.concatenate([z, products], axis=-1), 0, 2)  # [chain, draw, task, quantity], of mean 0
+    # [chain, draw, task, quantity], of mean 0
+    values = np.moveaxis(np.concatenate([z, products], axis=-1), 0, 2)
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         ess = jax.jit(effective_sample_size)(values)
     assert ess.shape == (3, 12) and ess.min() > 200
@@ -71,12 +72,20 @@ def test_statistics_are_those_of_the_draws(posterior):
     log_density = jax.vmap(jax.vmap(jax.vmap(normal, (0, None)), (0, None)))(posterior.draws, TASKS)
     stats = posterior.stats
     np.testing.assert_allclose(stats.log_density, log_density, rtol=1e-3, atol=1e-3)
-    # Where a trajectory starts: half a chi-squared of 3 degrees above the potential energy of the draw before.
+    # Where a trajectory starts: half a chi-squared of 3 degrees above the potential energy of the
+    # draw before.
     kinetic = np.asarray(stats.energy[..., 1:] + stats.log_density[..., :-1])
-    assert kinetic.min() > -1e-3 and (abs(kinetic.mean(axis=2) - 1.5) < 5 * np.sqrt(1.5 / 300)).all()
+    assert (
+        kinetic.min() > -1e-3 and (abs(kinetic.mean(axis=2) - 1.5) < 5 * np.sqrt(1.5 / 300)).all()
+    )
     assert not stats.diverging.any()
-    assert stats.acceptance.min() >= 0 and stats.acceptance.max() < 1.001 and stats.acceptance.mean(axis=2).min() > 0.6
-    assert (stats.integration_steps.mean(axis=(1, 2)) < 30).all()  # each task has found its own step size
+    assert (
+        stats.acceptance.min() >= 0
+        and stats.acceptance.max() < 1.001
+        and stats.acceptance.mean(axis=2).min() > 0.6
+    )
+    # each task has found its own step size
+    assert (stats.integration_steps.mean(axis=(1, 2)) < 30).all()
 
 
 def test_the_same_call_gives_the_same_draws_and_compiles_nothing(posterior):
@@ -95,10 +104,16 @@ def quartic(x):
 
 
 def first_draws():
-    """Return the first draws [task, chain, draw, 2] where every task is the first, and every start the same."""
-    start = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf[:1, :1], (3, 2, *leaf.shape[2:])), starts())
+    """Return the first draws [task, chain, draw, 2] where every task is the first, and every start
+    the same.
+    """
+    start = jax.tree.map(
+        lambda leaf: jnp.broadcast_to(leaf[:1, :1], (3, 2, *leaf.shape[2:])), starts()
+    )
     tasks = jax.tree.map(lambda leaf: np.broadcast_to(leaf[:1], leaf.shape), TASKS)
-    return mcmc.sample(jax.random.key(0), normal, start, num_warmup=20, num_samples=3, tasks=tasks).draws["b"]
+    return mcmc.sample(
+        jax.random.key(0), normal, start, num_warmup=20, num_samples=3, tasks=tasks
+    ).draws["b"]
 
 
 def test_equal_chains_of_equal_tasks_get_randomness_of_their_own():
@@ -111,8 +126,11 @@ def test_the_number_of_cores_and_devices_changes_no_bit(posterior, monkeypatch):
         monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
         again = draw()
         assert all((a == b).all() for a, b in zip(drawn(posterior), drawn(again), strict=True))
-    script = "import jax; jax.config.update('jax_num_cpu_devices', {}); from helpers import mcmc; " + (
-        "print(mcmc.sample(jax.random.key(0), lambda x: -(x**4).sum(), jax.numpy.ones((3, 2))).draws.sum())"
+    script = (
+        "import jax; jax.config.update('jax_num_cpu_devices', {}); from helpers import mcmc; "
+        + (
+            "print(mcmc.sample(jax.random.key(0), lambda x: -(x**4).sum(), jax.numpy.ones((3, 2))).draws.sum())"
+        )
     )
     found = {subprocess.check_output([sys.executable, "-c", script.format(n)]) for n in (1, 2)}
     assert len(found) == 1 and b"nan" not in found.pop()
@@ -129,14 +147,20 @@ def test_chains_of_one_posterior_share_the_range_of_their_trajectories():
 def test_tasks_do_not_share_what_warm_up_learnt():
     starts, scales = jnp.ones((2, 2, 3)), jnp.array([0.1, 10.0])
     posterior = mcmc.sample(
-        jax.random.key(1), lambda x, scale: -((x / scale) ** 2).sum() / 2, starts, tasks=scales, num_samples=500
+        jax.random.key(1),
+        lambda x, scale: -((x / scale) ** 2).sum() / 2,
+        starts,
+        tasks=scales,
+        num_samples=500,
     )
     np.testing.assert_allclose(posterior.draws.std(axis=(1, 2, 3)), scales, rtol=0.15)
 
 
 def two_wells(x, well):
     """Wells at -30 and 30, out of each other's reach; ``well`` says how deep."""
-    return well * jnp.logaddexp(-(((x + 30) / 0.5) ** 2).sum() / 2, -(((x - 30) / 0.5) ** 2).sum() / 2)
+    return well * jnp.logaddexp(
+        -(((x + 30) / 0.5) ** 2).sum() / 2, -(((x - 30) / 0.5) ** 2).sum() / 2
+    )
 
 
 def test_only_chosen_chains_go_on():
@@ -146,13 +170,20 @@ def test_only_chosen_chains_go_on():
         seen.append(positions.shape)
         return np.argsort(-positions[..., 0], axis=-1)[:, :2]
 
-    starts = 0.1 * jax.random.normal(jax.random.key(0), (3, 8, 1)) + jnp.array([30.0, -30.0] * 4)[None, :, None]
+    starts = (
+        0.1 * jax.random.normal(jax.random.key(0), (3, 8, 1))
+        + jnp.array([30.0, -30.0] * 4)[None, :, None]
+    )
     depths = jnp.array([1.0, 2.0, 4.0])
-    posterior = mcmc.sample(jax.random.key(1), two_wells, starts, tasks=depths, choose=rightmost, num_samples=500)
+    posterior = mcmc.sample(
+        jax.random.key(1), two_wells, starts, tasks=depths, choose=rightmost, num_samples=500
+    )
     assert seen == [(3, 8, 1)] and posterior.draws.shape == (3, 2, 500, 1)
     np.testing.assert_allclose(posterior.draws.mean(axis=(1, 2, 3)), 30.0, atol=0.1)
     # In a well of depth d the standard deviation is 0.5 / sqrt(d): every task kept its data.
-    np.testing.assert_allclose(posterior.draws.std(axis=(1, 2, 3)), 0.5 / np.sqrt(depths), rtol=0.15)
+    np.testing.assert_allclose(
+        posterior.draws.std(axis=(1, 2, 3)), 0.5 / np.sqrt(depths), rtol=0.15
+    )
     assert (posterior.warmup.chain % 2 == 0).all()  # those that started in the right well
 
 
@@ -163,13 +194,17 @@ def test_the_choice_of_all_chains_changes_nothing():
 
 
 def test_what_was_chosen_is_recorded():
-    found = mcmc.sample(jax.random.key(0), quartic, jnp.ones((3, 2)), **SHORT, choose=lambda _: np.array([2, 0]))
+    found = mcmc.sample(
+        jax.random.key(0), quartic, jnp.ones((3, 2)), **SHORT, choose=lambda _: np.array([2, 0])
+    )
     assert found.warmup.chain.tolist() == [2, 0] and found.warmup.step_size.shape == (2,)
 
 
 @pytest.mark.parametrize("kept", [[[0, 1]], [3], [-1], [0.0], [], 0, [1, 1], [0, 2, 0]])
 def test_a_choice_of_chains_that_are_not_there_or_of_one_twice_is_refused(kept):
-    with pytest.raises(ValueError, match=r"choose: gave .*, expected integers \['kept'\] from 0 to 2, none twice"):
+    with pytest.raises(
+        ValueError, match=r"choose: gave .*, expected integers \['kept'\] from 0 to 2, none twice"
+    ):
         mcmc.sample(jax.random.key(0), quartic, jnp.ones((3, 2)), **SHORT, choose=lambda _: kept)
 
 
@@ -177,7 +212,9 @@ def test_divergences_are_flagged_and_trajectories_are_limited():
     def cliff(x):
         return -1e5 * jnp.maximum(0.0, jnp.abs(x).max() - 1.0)
 
-    stats = mcmc.sample(jax.random.key(0), cliff, jnp.zeros((3, 2)), num_samples=200, max_tree_depth=3).stats
+    stats = mcmc.sample(
+        jax.random.key(0), cliff, jnp.zeros((3, 2)), num_samples=200, max_tree_depth=3
+    ).stats
     assert stats.diverging.shape == (3, 200) and stats.diverging.sum() > 20
     assert stats.integration_steps.max() <= 2 * (2**3 - 1) - 1
 
@@ -203,12 +240,16 @@ def test_a_density_takes_its_task_before_what_all_share():
     found = mcmc.sample(jax.random.key(1), density, starts, tasks=scales, data=centre, **SHORT)
     assert found.draws.shape == (2, 3, 10, 2)
     for task, scale in enumerate(scales):
-        expected = -0.5 * ((found.draws[task] / scale - centre["at"].reshape(1, 1, 2)) ** 2).sum(axis=-1)
+        expected = -0.5 * ((found.draws[task] / scale - centre["at"].reshape(1, 1, 2)) ** 2).sum(
+            axis=-1
+        )
         np.testing.assert_allclose(found.stats.log_density[task], expected, rtol=1e-4, atol=1e-4)
 
 
 def test_what_warm_up_learnt_has_the_shapes_and_values_of_the_posterior(posterior):
-    """The metric with the least Fisher divergence: a coordinate's sd over that of its gradient (Seyboldt et al.)."""
+    """The metric with the least Fisher divergence: a coordinate's sd over that of its gradient
+    (Seyboldt et al.).
+    """
     found = posterior.warmup
     assert found.inverse_metric.shape == (3, 2, 3)
     assert {leaf.shape for leaf in (*found[:1], *found[2:])} == {(3, 2)}
@@ -229,7 +270,9 @@ def test_the_step_size_is_what_the_acceptance_asks_for():
         return -0.5 * ((x / scale) ** 2).sum()
 
     careful, bold = (
-        mcmc.sample(jax.random.key(1), wide, scale * starts, target_acceptance=target, num_samples=300)
+        mcmc.sample(
+            jax.random.key(1), wide, scale * starts, target_acceptance=target, num_samples=300
+        )
         for target in (0.95, 0.6)
     )
     assert careful.stats.acceptance.mean() > bold.stats.acceptance.mean()
@@ -243,15 +286,22 @@ def test_trajectories_that_the_tree_depth_cuts_off_are_counted_and_said():
 
     starts = 10 * jax.random.normal(jax.random.key(0), (4, 2))
     sizes = {"num_warmup": 100, "num_samples": 50}
-    short, long = (mcmc.sample(jax.random.key(1), thin, starts, max_tree_depth=depth, **sizes) for depth in (2, 10))
+    short, long = (
+        mcmc.sample(jax.random.key(1), thin, starts, max_tree_depth=depth, **sizes)
+        for depth in (2, 10)
+    )
     assert short.warmup.at_limit.mean() > 0.5 and long.warmup.at_limit.max() == 0
-    said, nothing = (diagnostics.describe(diagnostics.check(run, run.draws)) for run in (short, long))
+    said, nothing = (
+        diagnostics.describe(diagnostics.check(run, run.draws)) for run in (short, long)
+    )
     assert "of warm-up's trajectories at their limit" in said and "limit" not in nothing
 
 
 def far_apart(x, other):
     """A unit normal, and another that its chains never reach."""
-    return jnp.logaddexp(-0.5 * (x**2).sum(), -0.5 * (((x - other["at"]) / other["scale"]) ** 2).sum())
+    return jnp.logaddexp(
+        -0.5 * (x**2).sum(), -0.5 * (((x - other["at"]) / other["scale"]) ** 2).sum()
+    )
 
 
 @pytest.mark.parametrize("at, scale", [(30.0, 1e-3), (1e4, 1e3)], ids=["needle", "plain"])
@@ -269,7 +319,9 @@ def test_a_chain_that_is_stuck_elsewhere_does_not_spoil_the_others_metric(at, sc
 
 
 def rugged(x, scale):
-    """A normal whose gradient is not a number far on the right, so that a chain there learns nothing."""
+    """A normal whose gradient is not a number far on the right, so that a chain there learns
+    nothing.
+    """
     normal = -0.5 * ((x / scale) ** 2).sum()
     return normal + jnp.where(x[0] > 500, jnp.sqrt(jnp.maximum(500 - x[0], 0.0)), 0.0)
 
@@ -290,14 +342,21 @@ def test_a_chain_whose_warm_up_is_not_finite_is_left_out_and_so_is_one_of_every_
     with pytest.warns(RuntimeWarning, match=message) as caught:
         found = with_lost((1, 1))
     assert caught[0].filename == __file__
-    assert found.warmup.chain.tolist() == [[0, 1, 2], [0, 2, 3]] and found.draws.shape == (2, 3, 10, 2)
+    assert found.warmup.chain.tolist() == [[0, 1, 2], [0, 2, 3]] and found.draws.shape == (
+        2,
+        3,
+        10,
+        2,
+    )
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(found))
 
 
 def test_half_of_the_chains_may_be_lost_and_not_more():
     with pytest.warns(RuntimeWarning, match="2 of 4 chains go on"):
         assert with_lost((0, 0), (0, 3)).warmup.chain.tolist() == [[1, 2], [0, 1]]
-    with pytest.raises(FloatingPointError, match=r"warm-up of chains \[\[0, 0\], \[0, 1\], \[0, 3\]\]: not finite"):
+    with pytest.raises(
+        FloatingPointError, match=r"warm-up of chains \[\[0, 0\], \[0, 1\], \[0, 3\]\]: not finite"
+    ):
         with_lost((0, 0), (0, 1), (0, 3))
 
 
@@ -309,10 +368,14 @@ def test_a_choice_passes_over_a_chain_that_is_not_finite_or_is_refused():
 
 
 def test_starts_are_dispersed_and_leaves_independent():
-    start = mcmc.normal_starts(jax.random.key(0), {"a": jnp.zeros(50), "b": jnp.zeros((50,))}, (4, 20), scale=3.0)
+    start = mcmc.normal_starts(
+        jax.random.key(0), {"a": jnp.zeros(50), "b": jnp.zeros((50,))}, (4, 20), scale=3.0
+    )
     a, b = np.asarray(start["a"]).ravel(), np.asarray(start["b"]).ravel()
     for values in (a, b):
-        assert abs(values.mean()) < 4 * 3 / np.sqrt(4000) and abs(values.std() - 3) < 4 * 3 / np.sqrt(8000)
+        assert abs(values.mean()) < 4 * 3 / np.sqrt(4000) and abs(
+            values.std() - 3
+        ) < 4 * 3 / np.sqrt(8000)
     assert abs(np.corrcoef(a, b)[0, 1]) < 4 / np.sqrt(4000)
 
 
@@ -327,13 +390,31 @@ def infinite_at_chain_1(start):
         ({"num_samples": 1.5}, "num_samples: given 1.5, expected an integer"),
         ({"num_warmup": 5}, "num_warmup: given 5, expected an integer of 20 or more"),
         ({"max_tree_depth": 0}, "max_tree_depth: given 0, expected an integer of 1 or more"),
-        ({"target_acceptance": 1.0}, "target_acceptance: given 1.0, expected a finite number between 0 and 1"),
-        ({"initial_positions": {}}, r"initial_positions: given leaves that begin \[\], expected the same"),
+        (
+            {"target_acceptance": 1.0},
+            "target_acceptance: given 1.0, expected a finite number between 0 and 1",
+        ),
+        (
+            {"initial_positions": {}},
+            r"initial_positions: given leaves that begin \[\], expected the same",
+        ),
         ({"initial_positions": starts(0)}, r"initial_positions: given .*\(3, 0\).* none 0"),
-        ({"initial_positions": {**starts(), "b": starts(4)["b"]}}, r"initial_positions: given .*\(3, 2\), \(3, 4\)"),
-        ({"initial_positions": jnp.zeros(3)}, r"initial_positions: given .*\(3,\).* expected .*'task', 'chain'"),
-        ({"tasks": jax.tree.map(lambda a: a[:2], TASKS)}, r"tasks: given leading axes \[\(2,\)\], expected \(3,\)"),
-        ({"initial_positions": infinite_at_chain_1(starts())}, r"not finite at \[\[2, 1\]\], expected a finite start"),
+        (
+            {"initial_positions": {**starts(), "b": starts(4)["b"]}},
+            r"initial_positions: given .*\(3, 2\), \(3, 4\)",
+        ),
+        (
+            {"initial_positions": jnp.zeros(3)},
+            r"initial_positions: given .*\(3,\).* expected .*'task', 'chain'",
+        ),
+        (
+            {"tasks": jax.tree.map(lambda a: a[:2], TASKS)},
+            r"tasks: given leading axes \[\(2,\)\], expected \(3,\)",
+        ),
+        (
+            {"initial_positions": infinite_at_chain_1(starts())},
+            r"not finite at \[\[2, 1\]\], expected a finite start",
+        ),
     ],
 )
 def test_impossible_requests_are_refused_before_sampling(change, message, monkeypatch):

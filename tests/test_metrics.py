@@ -1,4 +1,6 @@
-"""Scores equal scikit-learn's, and the floor of the calibration error is what right probabilities reach."""
+"""Scores equal scikit-learn's, and the floor of the calibration error is what right probabilities
+reach.
+"""
 
 from helpers import metrics
 
@@ -13,7 +15,8 @@ from experiments.regression import crps
 
 random = np.random.default_rng(0)
 P = random.uniform(0.03, 0.97, size=(4, 250)).astype(np.float32)  # [task, point]
-Y = (random.uniform(size=P.shape) < P**2).astype(np.int32)  # labels of other probabilities: not calibrated
+# labels of other probabilities: not calibrated
+Y = (random.uniform(size=P.shape) < P**2).astype(np.int32)
 
 
 def sorted_bins(values, p=P):
@@ -26,7 +29,9 @@ def test_scores_equal_scikit_learns():
         p = jnp.asarray(np.where(Y == 1, 1 - scale * (1 - P), scale * P), jnp.float32)
         flat, y = np.asarray(p, np.float64).ravel(), Y.ravel()
         np.testing.assert_allclose(metrics.accuracy(p, Y), accuracy_score(y, flat > 0.5), rtol=1e-6)
-        np.testing.assert_allclose(metrics.negative_log_likelihood(p, Y), log_loss(y, flat), rtol=1e-3)
+        np.testing.assert_allclose(
+            metrics.negative_log_likelihood(p, Y), log_loss(y, flat), rtol=1e-3
+        )
         np.testing.assert_allclose(metrics.brier_score(p, Y), brier_score_loss(y, flat), rtol=1e-3)
 
 
@@ -56,7 +61,8 @@ def test_right_probabilities_reach_the_floor_that_is_reported():
     found = metrics.calibration_error(P, Y)
     labels = random.uniform(size=(20_000, P.size)) < P.ravel()
     gaps = sorted_bins(labels).mean(axis=2) - sorted_bins(P.ravel()).mean(axis=1)
-    errors = np.abs(gaps).mean(axis=1)  # Monte Carlo error 0.2 %, the normal approximation about 1 %
+    # Monte Carlo error 0.2 %, the normal approximation about 1 %
+    errors = np.abs(gaps).mean(axis=1)
     np.testing.assert_allclose(found.if_calibrated, errors.mean(), rtol=0.03)
     np.testing.assert_allclose(found.standard_error, gaps.std(axis=0), rtol=0.03)
 
@@ -65,8 +71,14 @@ def test_one_row_of_a_table_holds_every_score():
     calibration = metrics.calibration_error(P, Y)
     row = metrics.scores(P, Y)
     assert list(row) == ["accuracy %", "NLL", "Brier", "calibration error", "if calibrated"]
-    expected = [100 * metrics.accuracy(P, Y), metrics.negative_log_likelihood(P, Y), metrics.brier_score(P, Y)]
-    np.testing.assert_allclose(list(row.values()), [*expected, calibration.error, calibration.if_calibrated], rtol=1e-6)
+    expected = [
+        100 * metrics.accuracy(P, Y),
+        metrics.negative_log_likelihood(P, Y),
+        metrics.brier_score(P, Y),
+    ]
+    np.testing.assert_allclose(
+        list(row.values()), [*expected, calibration.error, calibration.if_calibrated], rtol=1e-6
+    )
 
 
 SCORES = [
@@ -84,7 +96,11 @@ SCORES = [
         (P[:2], Y, r"p, y: given shapes \(2, 250\) and \(4, 250\), expected the same, not empty"),
         (P[:0], Y[:0], r"p, y: given shapes \(0, 250\)"),
         (1.5 * P, Y, r"p: given values from 0.0\d+ to 1.4\d+, expected probabilities"),
-        (np.where(P > 0.9, np.nan, P), Y, "p: given values from nan to nan, expected probabilities"),
+        (
+            np.where(P > 0.9, np.nan, P),
+            Y,
+            "p: given values from nan to nan, expected probabilities",
+        ),
         (P, 2 * Y, r"y: given labels \[0, 2\], expected 0 and 1"),
     ],
 )
@@ -96,11 +112,14 @@ def test_every_score_refuses_what_is_no_probability_or_label(score, p, y, messag
 
 @pytest.mark.parametrize("num_bins", [0, 1001])
 def test_empty_bins_are_refused(num_bins):
-    with pytest.raises(ValueError, match=f"num_bins: given {num_bins}, expected 1 to 1000, the number of points"):
+    with pytest.raises(
+        ValueError, match=f"num_bins: given {num_bins}, expected 1 to 1000, the number of points"
+    ):
         metrics.calibration_error(P, Y, num_bins)
 
 
-MEAN, SD = random.normal(size=(2, 300, 5)), random.uniform(0.3, 2.0, size=(2, 300))  # [chain, draw, point]
+# [chain, draw, point]
+MEAN, SD = random.normal(size=(2, 300, 5)), random.uniform(0.3, 2.0, size=(2, 300))
 AT = random.normal(size=5)
 
 
@@ -114,15 +133,22 @@ def test_mixture_of_one_normal_is_that_normal():
 def test_mixture_averages_densities_over_draws():
     by_draw = scipy.stats.norm(MEAN, SD[..., None])
     np.testing.assert_allclose(metrics.mixture_cdf(MEAN, SD, AT), by_draw.cdf(AT).mean(axis=(0, 1)))
-    np.testing.assert_allclose(metrics.mixture_nll(MEAN, SD, AT), -np.log(by_draw.pdf(AT).mean(axis=(0, 1))).mean())
+    np.testing.assert_allclose(
+        metrics.mixture_nll(MEAN, SD, AT), -np.log(by_draw.pdf(AT).mean(axis=(0, 1))).mean()
+    )
 
 
 def test_coverage_of_a_right_prediction_is_its_level_and_of_a_narrow_one_less():
     y = random.normal(size=200_000)
     for level in (0.5, 0.9, 0.95):
-        right, narrow = (metrics.coverage(scipy.stats.norm(0, sd).cdf(y), level) for sd in (1.0, 0.5))
+        right, narrow = (
+            metrics.coverage(scipy.stats.norm(0, sd).cdf(y), level) for sd in (1.0, 0.5)
+        )
         assert abs(right - level) < 4 * np.sqrt(level * (1 - level) / y.size)
-        assert abs(narrow - (2 * scipy.stats.norm.cdf(scipy.stats.norm.ppf(0.5 + level / 2) / 2) - 1)) < 0.005
+        assert (
+            abs(narrow - (2 * scipy.stats.norm.cdf(scipy.stats.norm.ppf(0.5 + level / 2) / 2) - 1))
+            < 0.005
+        )
     assert metrics.coverage(np.array([0.02, 0.03, 0.5, 0.97, 0.98]), 0.95) == 0.6
 
 
@@ -130,14 +156,19 @@ def test_crps_of_normal_draws_is_the_closed_form():
     z, count = AT / 1.5, 40_000
     draws = 1.5 * random.normal(size=(2, count // 2, 5))
     normal = scipy.stats.norm
-    expected = 1.5 * (z * (2 * normal.cdf(z) - 1) + 2 * normal.pdf(z) - 1 / np.sqrt(np.pi))  # Gneiting and Raftery
+    # Gneiting and Raftery
+    expected = 1.5 * (z * (2 * normal.cdf(z) - 1) + 2 * normal.pdf(z) - 1 / np.sqrt(np.pi))
     np.testing.assert_allclose(crps.crps(draws, AT), expected.mean(), rtol=0.01)
 
 
 def test_crps_is_the_mean_over_distinct_pairs():
     draws = random.normal(size=(6, 1))
-    pairs = [abs(a - b) for i, a in enumerate(draws[:, 0]) for j, b in enumerate(draws[:, 0]) if i != j]
-    np.testing.assert_allclose(crps.crps(draws, AT[:1]), abs(draws - AT[0]).mean() - np.mean(pairs) / 2)
+    pairs = [
+        abs(a - b) for i, a in enumerate(draws[:, 0]) for j, b in enumerate(draws[:, 0]) if i != j
+    ]
+    np.testing.assert_allclose(
+        crps.crps(draws, AT[:1]), abs(draws - AT[0]).mean() - np.mean(pairs) / 2
+    )
 
 
 @pytest.mark.parametrize("score", [metrics.mixture_cdf, metrics.mixture_nll])
@@ -183,14 +214,21 @@ def test_impossible_noise_and_levels_are_refused():
         with pytest.raises(ValueError, match="cdf: given shape"):
             metrics.coverage(cdf, 0.9)
     for level in (0, 1, 95):
-        with pytest.raises(ValueError, match=f"level: given {level}, expected a finite number between 0 and 1"):
+        with pytest.raises(
+            ValueError, match=f"level: given {level}, expected a finite number between 0 and 1"
+        ):
             metrics.coverage(np.array([0.5]), level)
 
 
 def classes():
     """Return probabilities of three classes, and labels that they do not fit."""
     p = np.random.default_rng(1).dirichlet([0.5, 0.7, 1.0], size=300)
-    y = np.array([np.random.default_rng(i).choice(3, p=row) for i, row in enumerate(p**0.5 / (p**0.5).sum(1)[:, None])])
+    y = np.array(
+        [
+            np.random.default_rng(i).choice(3, p=row)
+            for i, row in enumerate(p**0.5 / (p**0.5).sum(1)[:, None])
+        ]
+    )
     return jnp.asarray(p / p.sum(axis=1, keepdims=True), jnp.float32), jnp.asarray(y, jnp.int32)
 
 
@@ -198,9 +236,13 @@ def test_scores_of_classes_equal_scikit_learns():
     p, y = classes()
     found = metrics.class_scores(p, y)
     wide = np.asarray(p, np.float64) / np.asarray(p, np.float64).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(found["accuracy %"], 100 * accuracy_score(y, wide.argmax(axis=1)), rtol=1e-5)
+    np.testing.assert_allclose(
+        found["accuracy %"], 100 * accuracy_score(y, wide.argmax(axis=1)), rtol=1e-5
+    )
     np.testing.assert_allclose(found["NLL"], log_loss(y, wide), rtol=1e-4)
-    np.testing.assert_allclose(found["Brier"], ((wide - np.eye(3)[y]) ** 2).sum(axis=1).mean(), rtol=1e-4)
+    np.testing.assert_allclose(
+        found["Brier"], ((wide - np.eye(3)[y]) ** 2).sum(axis=1).mean(), rtol=1e-4
+    )
     assert found["calibration error"] > found["if calibrated"] > 0
 
 
@@ -234,5 +276,7 @@ def test_the_interval_of_runs_is_that_of_the_t_test():
 
 @pytest.mark.parametrize("values", [1.0, [1.0], [[1.0, 2.0]], [1.0, np.nan]])
 def test_an_interval_needs_two_finite_runs(values):
-    with pytest.raises(ValueError, match=r"values: given shape .*, expected two runs or more, all finite"):
+    with pytest.raises(
+        ValueError, match=r"values: given shape .*, expected two runs or more, all finite"
+    ):
         metrics.interval(values)

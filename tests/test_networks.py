@@ -17,7 +17,9 @@ X = jnp.array([[0.5, -1.0], [2.0, 0.3], [-0.2, 0.1]])
 def test_default_is_the_network_of_the_sources(biases, weights):
     params = MLP(use_bias=biases).init(jax.random.key(0), X)
     leaves = jax.tree.leaves(params)
-    assert sum(leaf.size for leaf in leaves) == weights and {leaf.dtype for leaf in leaves} == {jnp.dtype("float32")}
+    assert sum(leaf.size for leaf in leaves) == weights and {leaf.dtype for leaf in leaves} == {
+        jnp.dtype("float32")
+    }
     assert list(params["params"]) == ["Dense_0", "Dense_1", "Dense_2"]
 
 
@@ -32,7 +34,9 @@ def test_logits_and_gradients_are_those_of_products_layer_by_layer(width, x):
         values = x
         for i in range(3):
             layer = params["params"][f"Dense_{i}"]
-            values = jnp.matmul(values, layer["kernel"]) + layer["bias"].reshape((1,) * (x.ndim - 1) + (-1,))
+            values = jnp.matmul(values, layer["kernel"]) + layer["bias"].reshape(
+                (1,) * (x.ndim - 1) + (-1,)
+            )
             values = jax.nn.softplus(values) if i < 2 else values[..., 0]
         return values
 
@@ -43,7 +47,9 @@ def test_logits_and_gradients_are_those_of_products_layer_by_layer(width, x):
     expected, gradient_by_hand = with_gradient(by_hand)
     assert found.shape == x.shape[:-1]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-3, atol=1e-3), gradient, gradient_by_hand)
+    jax.tree.map(
+        partial(np.testing.assert_allclose, rtol=1e-3, atol=1e-3), gradient, gradient_by_hand
+    )
 
 
 def test_without_biases_the_network_is_odd():
@@ -56,8 +62,12 @@ def test_without_biases_the_network_is_odd():
 
 def test_without_hidden_layers_the_network_is_linear():
     network = MLP(hidden=(), use_bias=True)
-    params = {"params": {"Dense_0": {"kernel": jnp.array([[2.0], [-1.0]]), "bias": jnp.array([0.5])}}}
-    np.testing.assert_allclose(network.apply(params, X), X @ jnp.array([2.0, -1.0]) + 0.5, rtol=1e-6)
+    params = {
+        "params": {"Dense_0": {"kernel": jnp.array([[2.0], [-1.0]]), "bias": jnp.array([0.5])}}
+    }
+    np.testing.assert_allclose(
+        network.apply(params, X), X @ jnp.array([2.0, -1.0]) + 0.5, rtol=1e-6
+    )
 
 
 def test_several_outputs_keep_their_axis():
@@ -70,12 +80,18 @@ def test_several_outputs_keep_their_axis():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"hidden": (5, 0)}, r"hidden: given \(5, 0\), expected a sequence of integers of 1 or more, one a layer"),
+        (
+            {"hidden": (5, 0)},
+            r"hidden: given \(5, 0\), expected a sequence of integers of 1 or more, one a layer",
+        ),
         ({"hidden": [-2]}, r"hidden: given \[-2\], expected"),
         ({"hidden": (2.5,)}, r"hidden: given \(2.5,\), expected"),
         ({"hidden": 10}, "hidden: given 10, expected a sequence"),
         ({"num_outputs": 0}, "num_outputs: given 0, expected an integer of 1 or more"),
-        ({"activation": "tanh"}, "activation: given 'tanh', expected a function such as flax.linen.tanh"),
+        (
+            {"activation": "tanh"},
+            "activation: given 'tanh', expected a function such as flax.linen.tanh",
+        ),
         ({"activation": None}, "activation: given None, expected"),
     ],
 )

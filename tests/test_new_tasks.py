@@ -19,12 +19,16 @@ def tasks():
 def test_angles_have_their_wrapped_normal_distribution():
     angles, log_prior = known_shape.grid(180)
     for turns in (1, 2):
-        assert np.exp(log_prior) @ np.cos(turns * angles) == pytest.approx(np.exp(-((turns * np.pi / 2) ** 2) / 2))
+        assert np.exp(log_prior) @ np.cos(turns * angles) == pytest.approx(
+            np.exp(-((turns * np.pi / 2) ** 2) / 2)
+        )
 
 
 @pytest.mark.parametrize("positions", [True, False])
 def test_ceiling_is_bayes_rule_over_the_angle(tasks, positions):
-    """A point at a time: the posterior after two labels is the prior of the next, and every angle is weighed anew."""
+    """A point at a time: the posterior after two labels is the prior of the next, and every angle
+    is weighed anew.
+    """
     sizes, num_angles = [0, 2, 50], 24
     p = known_shape.predict(tasks, sizes, num_angles, positions)
     angles, log_prior = known_shape.grid(num_angles)
@@ -32,7 +36,9 @@ def test_ceiling_is_bayes_rule_over_the_angle(tasks, positions):
     of_points = jax.jit(data.moons_log_density)
 
     def joint(x):
-        turns = np.stack([np.stack([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]) for a in angles])
+        turns = np.stack(
+            [np.stack([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]) for a in angles]
+        )
         scale, location = (np.asarray(a)[:, None, None] for a in (tasks.scale, tasks.location))
         raw = np.einsum("tpi,aij->tapj", np.asarray(x), turns) * scale + location
         density = np.exp(of_points(jnp.float32(raw.reshape(-1, 2)))).reshape(2, *raw.shape[:3])
@@ -73,7 +79,9 @@ def test_weighted_heads_are_the_posterior():
     line = np.linspace(-6, 6, 301)
     z = np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)
     sign = seen[0] * (2 * y[0] - 1)
-    log_weight = -0.5 * (z**2).sum(axis=1) - (seen[0] * np.logaddexp(0, -sign * (z @ f[0].T))).sum(axis=1)
+    log_weight = -0.5 * (z**2).sum(axis=1) - (seen[0] * np.logaddexp(0, -sign * (z @ f[0].T))).sum(
+        axis=1
+    )
     weight = np.exp(log_weight - log_weight.max())
     exact = weight @ (1 / (1 + np.exp(-z @ f_test[0].T))) / weight.sum()
     np.testing.assert_allclose(p, exact, atol=0.03)

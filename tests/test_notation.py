@@ -28,11 +28,17 @@ def formulas(text):
     prose = re.sub(r"`[^`\n]+`", "", prose)
     apart = r"^\$\$\n(.*?)^\$\$"
     displayed = re.findall(apart, prose, flags=re.S | re.M)
-    return named + displayed + re.findall(r"\$([^$\n]+)\$", re.sub(apart, "", prose, flags=re.S | re.M))
+    return (
+        named
+        + displayed
+        + re.findall(r"\$([^$\n]+)\$", re.sub(apart, "", prose, flags=re.S | re.M))
+    )
 
 
 def symbols(formula):
-    """Return the symbols of a formula in order: a letter with its bar, hat or tilde, but without indices' braces."""
+    """Return the symbols of a formula in order: a letter with its bar, hat or tilde, but without
+    indices' braces.
+    """
     formula = re.sub(r"\\(?:begin|end)\{[^}]*\}", "", formula)
     formula = re.sub(NORMAL, "(", formula)
     found = [match[0] for match in re.finditer(SYMBOL, formula) if not match["other"]]
@@ -40,7 +46,9 @@ def symbols(formula):
 
 
 def explained():
-    """Return the symbols that the tables explain: the first one of each formula in a row's first cell."""
+    """Return the symbols that the tables explain: the first one of each formula in a row's first
+    cell.
+    """
     rows = re.findall(r"^\| (\$.*?\$) \|", NOTATION.read_text(), flags=re.M)
     return [symbols(formula)[0] for row in rows for formula in re.findall(r"\$([^$]+)\$", row)]
 
@@ -53,7 +61,9 @@ def test_a_symbol_is_explained_once():
 
 @pytest.mark.parametrize("path", pages(), ids=str)
 def test_symbols_of_a_page_are_explained(path):
-    used = {symbol for formula in formulas((ROOT / path).read_text()) for symbol in symbols(formula)}
+    used = {
+        symbol for formula in formulas((ROOT / path).read_text()) for symbol in symbols(formula)
+    }
     assert used - set(explained()) == set()
 
 
@@ -67,7 +77,12 @@ def test_explained_symbols_are_used():
     ("formula", "expected"),
     {
         r"w_{il} = \mu_i + \sigma_l z": ["w", "i", "l", r"\mu", "i", r"\sigma", "l", "z"],
-        r"\hat I \approx N I, \quad N(0, 1), N_+(0, 1), N\!\left(x; 0\right)": [r"\hatI", "N", "I", "x"],
+        r"\hat I \approx N I, \quad N(0, 1), N_+(0, 1), N\!\left(x; 0\right)": [
+            r"\hatI",
+            "N",
+            "I",
+            "x",
+        ],
         r"\mathrm{Var}\,p^* - p_\mathrm{loo}, e^{-z}": ["p^*", r"p_\mathrm{loo}", "z"],
         r"\begin{aligned} \operatorname{sigmoid}(\eta) \end{aligned}": [r"\eta"],
     }.items(),

@@ -1,4 +1,6 @@
-"""The benchmark beside other libraries: its table, its clock, its density, and what is stored of it."""
+"""The benchmark beside other libraries: its table, its clock, its density, and what is stored of
+it.
+"""
 
 from helpers import densities, hierarchical, mcmc, networks
 
@@ -25,7 +27,13 @@ HEAD = "| sampler | seconds to 400 |"
 
 def figures(ess, within=True):
     """A verdict's figures."""
-    found = {"ess": ess, "median_ess": 2 * ess, "rhat": 1.01, "rhat_log_sd": 1.01, "rhat_within_bound": within}
+    found = {
+        "ess": ess,
+        "median_ess": 2 * ess,
+        "rhat": 1.01,
+        "rhat_log_sd": 1.01,
+        "rhat_within_bound": within,
+    }
     return {**found, "reached": within and ess >= judge.TARGET}
 
 
@@ -49,8 +57,19 @@ def point(seconds, ess, within=True, mode=(2, 2, 2, 2), kept=None):
 def made_run(rival, seed, *points, limit=100.0):
     """A run as it is kept."""
     censored = not points[-1]["all_chains"]["reached"] or points[-1]["seconds"] > limit
-    fixed = {"machine": {"processor": "a processor", "cores": 2}, "versions": {"jax": "0"}, "load_before": 0.1}
-    return {"rival": rival, "seed": seed, "limit": limit, "censored": censored, "checkpoints": list(points), **fixed}
+    fixed = {
+        "machine": {"processor": "a processor", "cores": 2},
+        "versions": {"jax": "0"},
+        "load_before": 0.1,
+    }
+    return {
+        "rival": rival,
+        "seed": seed,
+        "limit": limit,
+        "censored": censored,
+        "checkpoints": list(points),
+        **fixed,
+    }
 
 
 RUNS = [
@@ -66,7 +85,9 @@ RUNS = [
 def test_a_run_is_read_at_the_first_checkpoint_that_suffices():
     found = table.read(RUNS[0], "all_chains")
     assert not found["censored"] and found["seconds"] == 10.0 and found["draws"] == 250
-    np.testing.assert_allclose([found["ess_a_second"], found["ess_a_second_running"]], [50.0, 500 / 8])
+    np.testing.assert_allclose(
+        [found["ess_a_second"], found["ess_a_second_running"]], [50.0, 500 / 8]
+    )
 
 
 def test_what_was_reached_beyond_the_limit_was_not_reached():
@@ -76,7 +97,14 @@ def test_what_was_reached_beyond_the_limit_was_not_reached():
 
 def test_a_run_that_never_came_to_a_checkpoint_is_censored():
     fixed = {name: RUNS[0][name] for name in ("machine", "versions", "load_before")}
-    nothing = {"rival": "stuck", "seed": 0, "limit": 100.0, "censored": True, "checkpoints": [], **fixed}
+    nothing = {
+        "rival": "stuck",
+        "seed": 0,
+        "limit": 100.0,
+        "censored": True,
+        "checkpoints": [],
+        **fixed,
+    }
     assert table.read(nothing, "of_kept")["censored"] and "given up" in table.line(nothing)
     assert "| stuck | not within 100 (0 of 1 runs) |" in table.of_runs([*RUNS, nothing])
 
@@ -89,12 +117,18 @@ def test_a_median_of_seconds_is_printed_only_where_most_runs_reached_it():
     assert table.seconds(slow, 100.0) == "not within 100 (1 of 3 runs)"
     assert table.times(slow, 100.0, 8.0) == "more than 12.5"
     one_mode = stored["rivals"]["slow"]["of_kept"]
-    assert one_mode["censored"] == 1 and table.seconds(one_mode, 100.0) == "80 (from 60; 2 of 3 runs)"
+    assert (
+        one_mode["censored"] == 1 and table.seconds(one_mode, 100.0) == "80 (from 60; 2 of 3 runs)"
+    )
 
 
 def test_the_table_has_a_row_a_rival_and_says_where_chains_ended():
     lines = table.of_runs(RUNS).splitlines()
-    assert lines[0].startswith(HEAD) and len(lines) == 4 and len({line.count("|") for line in lines}) == 1
+    assert (
+        lines[0].startswith(HEAD)
+        and len(lines) == 4
+        and len({line.count("|") for line in lines}) == 1
+    )
     assert lines[2].startswith("| quick | 8 (6 to 10) |") and lines[2].endswith("| 12 of 12 |")
     assert lines[3].startswith("| slow |") and lines[3].endswith("| 11 of 12 |")
 
@@ -122,7 +156,9 @@ def test_what_is_stored_is_what_the_readme_prints_and_nothing_is_printed_that_is
         for which in table.FIGURES:
             assert one[which]["runs"] == len(one["seeds"]) == len(one[which]["by_seed"])
             assert one[which]["censored"] == sum(run["censored"] for run in one[which]["by_seed"])
-    assert table.of_result(stored, table.IN_SHORT) in texts[0] and table.of_result(stored) in texts[1]
+    assert (
+        table.of_result(stored, table.IN_SHORT) in texts[0] and table.of_result(stored) in texts[1]
+    )
     assert table.of_ratios(stored) in texts[1]
     assert stored["date"] in texts[0] and stored["machine"]["processor"].split(" (")[0] in texts[0]
 
@@ -152,18 +188,23 @@ def test_numpys_density_and_predictions_are_the_books():
     x, y = rng.normal(size=(18, 7, 2)).astype(np.float32), rng.integers(0, 2, (18, 7))
     layers = [f"Dense_{i}" for i in range(3)]
     positions = {
-        name: {layer: {"kernel": parts[f"{name}_{i}"]} for i, layer in enumerate(layers)} for name in ("mean", "offset")
+        name: {layer: {"kernel": parts[f"{name}_{i}"]} for i, layer in enumerate(layers)}
+        for name in ("mean", "offset")
     }
     positions["log_sd"] = {layer: parts["log_sd"][:, i] for i, layer in enumerate(layers)}
     network = networks.MLP()
-    assert jax.tree.map(np.shape, mcmc.normal_starts(jax.random.key(0), hierarchical.shapes(network, 18, 2), (5,))) == (
-        jax.tree.map(np.shape, positions)
-    )
+    assert jax.tree.map(
+        np.shape, mcmc.normal_starts(jax.random.key(0), hierarchical.shapes(network, 18, 2), (5,))
+    ) == (jax.tree.map(np.shape, positions))
     seen, density = densities.observe(x, y), hierarchical.log_density(network)
     expected = jax.lax.map(lambda position: density(position, seen), positions)
     np.testing.assert_allclose(posterior.log_density(parts, x, y), expected, rtol=1e-5)
-    expected = jax.lax.map(lambda position: jax.nn.sigmoid(hierarchical.logits(network)(position, x)), positions)
-    np.testing.assert_allclose(posterior.probabilities(parts, x), expected.reshape(5, -1), atol=1e-5)
+    expected = jax.lax.map(
+        lambda position: jax.nn.sigmoid(hierarchical.logits(network)(position, x)), positions
+    )
+    np.testing.assert_allclose(
+        posterior.probabilities(parts, x), expected.reshape(5, -1), atol=1e-5
+    )
 
 
 def test_the_time_to_find_the_mode_is_that_after_which_a_chain_stays():
@@ -179,7 +220,10 @@ def test_the_time_to_find_the_mode_is_that_after_which_a_chain_stays():
 
 def test_the_clock_counts_overlapping_compilations_once_and_those_of_later_batches_apart():
     one = object.__new__(session.Session)
-    one._compiled, one._last_that_counts = [(0.0, 2.0), (1.0, 3.0), (1.5, 1.7), (5.0, 6.0), (9.0, 11.0)], 8.0
+    one._compiled, one._last_that_counts = (
+        [(0.0, 2.0), (1.0, 3.0), (1.5, 1.7), (5.0, 6.0), (9.0, 11.0)],
+        8.0,
+    )
     assert one._seconds(True) == 4.0 and one._seconds(False) == 2.0
 
 

@@ -1,4 +1,6 @@
-"""What is glued is what MyST-NB finds; a reader's run shows figures and is silent about the rest."""
+"""What is glued is what MyST-NB finds; a reader's run shows figures and is silent about the
+rest.
+"""
 
 from helpers import pages, plots
 

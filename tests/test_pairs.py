@@ -13,10 +13,17 @@ CHAPTERS = [ROOT / page for page in pages() if has_code(page)]
 
 def differences(chapter, notebook):
     """Yield where a notebook is not the chapter's text, or carries traces of a run."""
-    if (chapter.metadata.kernelspec, len(chapter.cells)) != (notebook.metadata.kernelspec, len(notebook.cells)):
+    if (chapter.metadata.kernelspec, len(chapter.cells)) != (
+        notebook.metadata.kernelspec,
+        len(notebook.cells),
+    ):
         yield "another kernel or number of cells"
     for i, (left, right) in enumerate(zip(chapter.cells, notebook.cells, strict=False)):
-        if (left.cell_type, left.source, left.metadata) != (right.cell_type, right.source, right.metadata):
+        if (left.cell_type, left.source, left.metadata) != (
+            right.cell_type,
+            right.source,
+            right.metadata,
+        ):
             yield f"cell {i}: {left.source[:40]!r} became {right.source[:40]!r}"
         if right.get("outputs") or right.get("execution_count") is not None:
             yield f"cell {i}: an output or an execution count"
@@ -69,8 +76,19 @@ def test_cell_ids_outlive_an_edit(tmp_path):
     chapter = tmp_path / "book/status.md"
     before = nbformat.read(chapter.with_suffix(".ipynb"), as_version=4)
     chapter.write_text(chapter.read_text() + "\n```{code-cell}\nx = 1\n```\n\nOne more sentence.\n")
-    command = [sys.executable, "-m", "jupytext", "--quiet", "--to", "ipynb", "--update", str(chapter)]
+    command = [
+        sys.executable,
+        "-m",
+        "jupytext",
+        "--quiet",
+        "--to",
+        "ipynb",
+        "--update",
+        str(chapter),
+    ]
     subprocess.run(command, check=True, cwd=tmp_path)
     after = nbformat.read(chapter.with_suffix(".ipynb"), as_version=4)
     assert len(after.cells) == len(before.cells) + 2
-    assert [cell.id for cell in after.cells[: len(before.cells)]] == [cell.id for cell in before.cells]
+    assert [cell.id for cell in after.cells[: len(before.cells)]] == [
+        cell.id for cell in before.cells
+    ]

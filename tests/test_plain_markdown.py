@@ -18,7 +18,10 @@ BUILDER = SimpleNamespace(
     name="html",
 )
 PAGE = Page(
-    "flat-bnn", {"ex-a", "fig-a", "equation-eq", "label"}, lambda address, text: f"[{text}]({address})", BUILDER
+    "flat-bnn",
+    {"ex-a", "fig-a", "equation-eq", "label"},
+    lambda address, text: f"[{text}]({address})",
+    BUILDER,
 )
 
 
@@ -57,10 +60,14 @@ def test_blocks(text, expected):
         admonition = nodes.admonition("", nodes.title("", "Note"), *note.children)
         note.parent.replace(note, admonition)
     found = "\n\n".join(block(node, PAGE) for node in tree.children)
-    assert [line.rstrip() for line in found.splitlines()] == [line.rstrip() for line in expected.splitlines()]
+    assert [line.rstrip() for line in found.splitlines()] == [
+        line.rstrip() for line in expected.splitlines()
+    ]
 
 
-@pytest.mark.parametrize(("text", "expected"), [("1. is", r"1\. is"), ("# of rows", r"\# of rows"), ("- 3", r"\- 3")])
+@pytest.mark.parametrize(
+    ("text", "expected"), [("1. is", r"1\. is"), ("# of rows", r"\# of rows"), ("- 3", r"\- 3")]
+)
 def test_a_line_begins_as_no_list_or_heading(text, expected):
     assert block(nodes.paragraph("", text), PAGE) == expected
 
@@ -71,12 +78,18 @@ def test_a_table_keeps_its_columns():
     cells = [["a|b", "n"], [nodes.math("|x|", "|x|"), "1"]]
     for part, contents in zip(tree[0].children, cells, strict=True):
         entries = [
-            nodes.entry("", nodes.paragraph("", "", c if isinstance(c, nodes.Node) else nodes.Text(c)))
+            nodes.entry(
+                "", nodes.paragraph("", "", c if isinstance(c, nodes.Node) else nodes.Text(c))
+            )
             for c in contents
         ]
         entries[1]["classes"] = ["text-right"]
         part += nodes.row("", *entries)
-    assert block(tree, PAGE).splitlines() == [r"| a\|b | n |", "| --- | ---: |", r"| $\vert x\vert $ | 1 |"]
+    assert block(tree, PAGE).splitlines() == [
+        r"| a\|b | n |",
+        "| --- | ---: |",
+        r"| $\vert x\vert $ | 1 |",
+    ]
 
 
 def test_formulas_have_their_numbers_and_lines():
@@ -94,24 +107,38 @@ def test_code_with_fences_is_fenced():
 def test_an_exercise_and_its_solution_with_code_in_it():
     """What the solution says is folded, before and after its code, and the code stays folded."""
     cell = nodes.container(nb_element="cell_code", cell_index=7)
-    answer = nodes.section("", nodes.paragraph("", "Run it."), cell, nodes.paragraph("", "Two & three."))
-    solution = solution_node("", nodes.title("", "Solution"), answer, title="Solution to Exercise 6.1 <a>", ids=["s"])
+    answer = nodes.section(
+        "", nodes.paragraph("", "Run it."), cell, nodes.paragraph("", "Two & three.")
+    )
+    solution = solution_node(
+        "", nodes.title("", "Solution"), answer, title="Solution to Exercise 6.1 <a>", ids=["s"]
+    )
     question = nodes.section("", nodes.paragraph("", "Why?"))
-    exercise = exercise_enumerable_node("", nodes.title("", "", title="Exercise %s"), question, ids=["ex-a"])
-    assert list(pieces(exercise, PAGE)) == [Text('<a id="ex-a"></a>\n\n**Exercise 6.1**\n\nWhy?', begins=True)]
+    exercise = exercise_enumerable_node(
+        "", nodes.title("", "", title="Exercise %s"), question, ids=["ex-a"]
+    )
+    assert list(pieces(exercise, PAGE)) == [
+        Text('<a id="ex-a"></a>\n\n**Exercise 6.1**\n\nWhy?', begins=True)
+    ]
     before, code, after = pieces(solution, PAGE)
     assert code == Code(7, "Solution to Exercise 6.1 <a>") and before.begins and after.begins
-    assert before.markdown.startswith("<details><summary>Solution to Exercise 6.1 &lt;a&gt;</summary>\n\nRun it.\n\n")
+    assert before.markdown.startswith(
+        "<details><summary>Solution to Exercise 6.1 &lt;a&gt;</summary>\n\nRun it.\n\n"
+    )
     assert "Two & three." in after.markdown and after.markdown.endswith("</details>")
 
 
 def test_a_playground_is_its_still_picture():
-    html = '<div class="playground"><img src="../_static/playground/curve.svg" alt="A curve."></div>'
+    html = (
+        '<div class="playground"><img src="../_static/playground/curve.svg" alt="A curve."></div>'
+    )
     assert list(pieces(nodes.raw("", html, format="html"), PAGE)) == [Still("curve", "A curve.")]
 
 
 def test_links_to_files_lead_out_of_the_folder_of_notebooks():
-    link = addnodes.download_reference("", "", nodes.literal("", "run.py"), reftarget="../experiments/a/run.py")
+    link = addnodes.download_reference(
+        "", "", nodes.literal("", "run.py"), reftarget="../experiments/a/run.py"
+    )
     assert inline(link, PAGE) == "[`run.py`](../experiments/a/run.py)"
 
 

@@ -1,5 +1,5 @@
-"""The playground's JavaScript, under Node: its own tests; densities and diagnostics against JAX's and ArviZ's in double
-precision; and posterior means against those of the book's sampler."""
+"""The playground's JavaScript, under Node: its own tests; densities and diagnostics against JAX's
+and ArviZ's in double precision; and posterior means against those of the book's sampler."""
 
 from helpers import data, densities, hierarchical, mcmc, networks
 from helpers.diagnostics import arviz, standard_error, summarize
@@ -30,7 +30,9 @@ run_node = partial(node, return_completed_process=True, capture_output=True, enc
 
 @pytest.fixture(scope="module", autouse=True)
 def node_tests():
-    """Node's own tests, under way while JAX compiles; the last tests of this file look at what came of them."""
+    """Node's own tests, under way while JAX compiles; the last tests of this file look at what came
+    of them.
+    """
     with ThreadPoolExecutor() as pool:
         yield {name: pool.submit(run_node, ["--test", str(FOLDER / name)]) for name in FILES}
 
@@ -59,7 +61,9 @@ def double():
 
 
 def evaluate(functions, scales, positions):
-    """Return what the book gives at every position: functions are of a position and the scales of the layers."""
+    """Return what the book gives at every position: functions are of a position and the scales of
+    the layers.
+    """
     log_density, log_likelihood, predict = functions
 
     def one(position, scales):
@@ -70,7 +74,9 @@ def evaluate(functions, scales, positions):
     quickly = {"xla_backend_optimization_level": 0}  # compiled in half the time, and run once
     found = jax.jit(everywhere, compiler_options=quickly)(positions, np.array(scales, np.float64))
     assert all(part.dtype == np.float64 for part in found)
-    return [dict(zip(NAMES, parts, strict=True)) for parts in zip(*map(np.asarray, found), strict=True)]
+    return [
+        dict(zip(NAMES, parts, strict=True)) for parts in zip(*map(np.asarray, found), strict=True)
+    ]
 
 
 def assert_equal(answers, expected):
@@ -78,7 +84,9 @@ def assert_equal(answers, expected):
     assert len(answers) == len(expected)
     for rows, right in zip(answers, expected, strict=True):
         for name in NAMES:
-            np.testing.assert_allclose([row[name] for row in rows], right[name], rtol=RELATIVE, atol=0, err_msg=name)
+            np.testing.assert_allclose(
+                [row[name] for row in rows], right[name], rtol=RELATIVE, atol=0, err_msg=name
+            )
 
 
 def points(random, is_normal, shape, num_features):
@@ -103,15 +111,30 @@ LIKELIHOODS = {
 @pytest.mark.parametrize("width", [1, 2, 5, 10])
 @pytest.mark.parametrize("kind", LIKELIHOODS)
 def test_a_networks_density_is_jaxs(kind, width, biases, double):
-    random, spec, is_normal, learnt = np.random.default_rng(0), LIKELIHOODS[kind], kind != "labels", "learnt" in kind
+    random, spec, is_normal, learnt = (
+        np.random.default_rng(0),
+        LIKELIHOODS[kind],
+        kind != "labels",
+        "learnt" in kind,
+    )
     num_features = 1 if is_normal else 2
     network = networks.MLP(hidden=(width, width), use_bias=biases)
     drawn = points(random, is_normal, (NUM_POINTS,), num_features)
-    zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape), networks.parameter_shapes(network, num_features))
-    vector, unravel = ravel_pytree({"params": zeros} | ({"log_noise": np.zeros(())} if learnt else {}))
-    positions, grid = random.normal(size=(NUM_POSITIONS, vector.size)), random.normal(size=(7, num_features))
-    of_points = (densities.regression_log_likelihood if is_normal else densities.label_log_likelihood)(network)
-    one, noise_scale = np.float64(1), np.float64(spec.get("noiseScale", 1))  # of Python's floats TFP makes float32
+    zeros = jax.tree.map(
+        lambda leaf: np.zeros(leaf.shape), networks.parameter_shapes(network, num_features)
+    )
+    vector, unravel = ravel_pytree(
+        {"params": zeros} | ({"log_noise": np.zeros(())} if learnt else {})
+    )
+    positions, grid = (
+        random.normal(size=(NUM_POSITIONS, vector.size)),
+        random.normal(size=(7, num_features)),
+    )
+    of_points = (
+        densities.regression_log_likelihood if is_normal else densities.label_log_likelihood
+    )(network)
+    # of Python's floats TFP makes float32
+    one, noise_scale = np.float64(1), np.float64(spec.get("noiseScale", 1))
     of_regression = densities.regression_log_density(network, tfd.Normal(0 * one, one), noise_scale)
     observed = densities.Observed(*map(jnp.asarray, drawn))  # observe() would make float32 of it
 
@@ -120,7 +143,8 @@ def test_a_networks_density_is_jaxs(kind, width, biases, double):
         entries = unravel(vector)
         layers = entries["params"]["params"]
         scaled = {
-            name: jax.tree.map(lambda leaf: s * leaf, layers[name]) for name, s in zip(layers, scales, strict=True)
+            name: jax.tree.map(lambda leaf: s * leaf, layers[name])
+            for name, s in zip(layers, scales, strict=True)
         }
         known = {"log_noise": jnp.log(spec["noise"])} if is_normal and not learnt else {}
         return {**entries, **known, "params": {"params": scaled}}
@@ -136,7 +160,11 @@ def test_a_networks_density_is_jaxs(kind, width, biases, double):
         jacobian = jnp.array(counts) @ jnp.log(scales)
         if learnt:
             return of_regression(position, data) + jacobian
-        return densities.log_prior(position["params"], scales) + log_likelihood(vector, scales) + jacobian
+        return (
+            densities.log_prior(position["params"], scales)
+            + log_likelihood(vector, scales)
+            + jacobian
+        )
 
     def predict(vector, scales):
         return network.apply(book(vector, scales)["params"], grid)
@@ -144,13 +172,21 @@ def test_a_networks_density_is_jaxs(kind, width, biases, double):
     expected = evaluate((log_density, log_likelihood, predict), SCALES, positions)
     shared = {"widths": [num_features, width, width, 1], "biases": biases, **spec, **sent(*drawn)}
     questions = {"positions": positions.tolist(), "grid": grid.ravel().tolist()}
-    assert_equal(ask("evaluate", [{"spec": {**shared, "scales": s}, **questions} for s in SCALES]), expected)
+    assert_equal(
+        ask("evaluate", [{"spec": {**shared, "scales": s}, **questions} for s in SCALES]), expected
+    )
 
 
 @pytest.mark.parametrize("biases", [False, True])
-@pytest.mark.parametrize("sds", [([0.3, 0.3, 0.3], [0.1, 1, 24]), (None,)], ids=["fixed sds", "learnt sds"])
+@pytest.mark.parametrize(
+    "sds", [([0.3, 0.3, 0.3], [0.1, 1, 24]), (None,)], ids=["fixed sds", "learnt sds"]
+)
 def test_a_groups_density_is_jaxs(sds, biases, double):
-    random, learnt, network = np.random.default_rng(1), sds[0] is None, networks.MLP(use_bias=biases)
+    random, learnt, network = (
+        np.random.default_rng(1),
+        sds[0] is None,
+        networks.MLP(use_bias=biases),
+    )
     drawn = points(random, False, (NUM_TASKS, NUM_POINTS), 2)
     observed = densities.Observed(*map(jnp.asarray, drawn))
     layers = networks.parameter_shapes(network, 2)["params"]
@@ -164,11 +200,16 @@ def test_a_groups_density_is_jaxs(sds, biases, double):
     def book(vector, sds):
         mean, *offsets = vector[start:].reshape(1 + NUM_TASKS, -1)
         log_sds = vector[:start] if learnt else jnp.log(sds)
-        log_sd, offset = dict(zip(layers, log_sds, strict=True)), jax.vmap(unravel)(jnp.stack(offsets))
+        log_sd, offset = (
+            dict(zip(layers, log_sds, strict=True)),
+            jax.vmap(unravel)(jnp.stack(offsets)),
+        )
         return {"mean": unravel(mean), "offset": offset, "log_sd": log_sd}
 
     def log_likelihood(vector, sds):
-        return jax.vmap(of_labels)(hierarchical.task_weights(book(vector, sds), NUM_TASKS), observed).sum()
+        return jax.vmap(of_labels)(
+            hierarchical.task_weights(book(vector, sds), NUM_TASKS), observed
+        ).sum()
 
     def log_density(vector, sds):
         if learnt:
@@ -178,7 +219,9 @@ def test_a_groups_density_is_jaxs(sds, biases, double):
     def predict(vector, sds):
         return hierarchical.logits(network)(book(vector, sds), np.stack([grid] * NUM_TASKS)).ravel()
 
-    expected = evaluate((log_density, log_likelihood, predict), [s or [1, 1, 1] for s in sds], positions)
+    expected = evaluate(
+        (log_density, log_likelihood, predict), [s or [1, 1, 1] for s in sds], positions
+    )
     tasks = [sent(*task) for task in zip(*drawn, strict=True)]
     shared = {"widths": [2, 5, 5, 1], "biases": biases, "hyperScale": 0.7, "tasks": tasks}
     questions = {"positions": positions.tolist(), "grid": np.tile(grid.ravel(), NUM_TASKS).tolist()}
@@ -192,19 +235,24 @@ def test_a_groups_density_is_jaxs(sds, biases, double):
 def test_diagnostics_are_arvizs():
     """Of chains that mix well and badly, agree and do not, long and short, and some with ties."""
     random, chains = np.random.default_rng(2), []
-    for shape, memory, shift in product(((4, 250), (4, 251), (2, 8), (3, 1000)), (0, 0.9, -0.5), (0, 0.4)):
+    for shape, memory, shift in product(
+        ((4, 250), (4, 251), (2, 8), (3, 1000)), (0, 0.9, -0.5), (0, 0.4)
+    ):
         values = random.normal(size=shape)
         for i in range(1, shape[1]):
             values[:, i] += memory * values[:, i - 1]
         chains.append(values + shift * np.arange(shape[0])[:, None])
     chains.append(np.round(chains[0]))
     expected = [[arviz.rhat(c), arviz.ess(c, method="mean")] for c in chains]
-    np.testing.assert_allclose(ask("diagnose", [c.tolist() for c in chains]), expected, rtol=RELATIVE)
+    np.testing.assert_allclose(
+        ask("diagnose", [c.tolist() for c in chains]), expected, rtol=RELATIVE
+    )
 
 
 # Posterior means
 
-SHARE = 8e-7  # four events on each of three data sets, which chance makes with this probability at most, are 1e-5
+# four events on each of three data sets, which chance makes with this probability at most, are 1e-5
+SHARE = 8e-7
 LABELLED = [0, 6]  # of the book's source tasks
 OF_NETWORK = [[1, 1, 1], [0.5, 1, 6]]  # scales for each
 PLANE = np.array(list(product((-1.2, 0.3, 1.7), (-1.6, 0.1, 1.1))), np.float32)
@@ -219,43 +267,74 @@ def probabilities(params):
 
 @pytest.fixture(scope="module")
 def labelled():
-    """Questions to Node about two of the book's tasks, and draws [task, chain, draw, point] by the book's sampler."""
+    """Questions to Node about two of the book's tasks, and draws [task, chain, draw, point] by the
+    book's sampler.
+    """
     tasks, network, shape = data.source_moons(), networks.MLP(), (len(LABELLED), 4)
     x, y = np.asarray(tasks.x_train)[LABELLED], np.asarray(tasks.y_train)[LABELLED]
     observed = densities.observe(x, y, OF_NETWORK)
     starts = mcmc.normal_starts(jax.random.key(1), networks.parameter_shapes(network, 2), shape)
-    drawn = mcmc.sample(jax.random.key(2), densities.flat_log_density(network), starts, tasks=observed).draws
+    drawn = mcmc.sample(
+        jax.random.key(2), densities.flat_log_density(network), starts, tasks=observed
+    ).draws
     reference = probabilities(jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[3:]), drawn))
     points_of = [sent(*task) for task in zip(*observed[:3], strict=True)]
-    specs = [{"widths": [2, 5, 5, 1], "scales": s, **of} for s, of in zip(OF_NETWORK, points_of, strict=True)]
+    specs = [
+        {"widths": [2, 5, 5, 1], "scales": s, **of}
+        for s, of in zip(OF_NETWORK, points_of, strict=True)
+    ]
     return specs, PLANE, np.asarray(reference).reshape(*shape, -1, len(PLANE))
 
 
 @pytest.fixture(scope="module")
 def measured():
-    """A question to Node about a curve and the model of the book's chapter on regression, and draws by its sampler."""
+    """A question to Node about a curve and the model of the book's chapter on regression, and draws
+    by its sampler.
+    """
     wave, network = waves.wave(jax.random.key(3), 12), networks.MLP((10,), use_bias=True)
     observed = densities.observe(wave.x_train, wave.y_train, [1, 1], num_classes=None)
     log_density = densities.regression_log_density(network, tfd.Normal(0.0, 1.0))
-    shapes = {"params": networks.parameter_shapes(network, 1), "log_noise": jax.ShapeDtypeStruct((), np.float32)}
+    shapes = {
+        "params": networks.parameter_shapes(network, 1),
+        "log_noise": jax.ShapeDtypeStruct((), np.float32),
+    }
     starts = mcmc.normal_starts(jax.random.key(4), shapes, (4,))
     drawn = mcmc.sample(jax.random.key(5), log_density, starts, data=observed).draws
-    means = jax.jit(lambda params: jax.lax.map(jax.vmap(lambda one: network.apply(one, LINE)), params))(drawn["params"])
-    spec = {"widths": [1, 10, 1], "scales": [1, 1], "biases": True, "likelihood": "normal", "noiseScale": 0.5}
+    means = jax.jit(
+        lambda params: jax.lax.map(jax.vmap(lambda one: network.apply(one, LINE)), params)
+    )(drawn["params"])
+    spec = {
+        "widths": [1, 10, 1],
+        "scales": [1, 1],
+        "biases": True,
+        "likelihood": "normal",
+        "noiseScale": 0.5,
+    }
     reference = np.concatenate([means, np.exp(drawn["log_noise"])[..., None]], axis=-1)
     return [spec | sent(*observed[:3])], LINE, reference[None]
 
 
 def verdict(case, index, changes=(), draws=1000):
-    """Judge the playground's draws by the means of the book's sampler, whose error is theirs to be off by."""
+    """Judge the playground's draws by the means of the book's sampler, whose error is theirs to be
+    off by.
+    """
     specs, grid, references = case
     options = {"seed": 1, "draws": draws}
-    question = {"spec": specs[index], "grid": grid.ravel().tolist(), "changes": changes, "options": options}
+    question = {
+        "spec": specs[index],
+        "grid": grid.ravel().tolist(),
+        "changes": changes,
+        "options": options,
+    }
     found, reference = np.moveaxis(ask("draw", [question])[0], 0, -1), references[index]
     exact = reference.mean(axis=(0, 1))
     assert judge(reference, exact, SHARE).enough.all()
     ess = summarize(reference).ess_alone
-    far = stats.t.isf(SHARE / 2 / exact.size, ess / 5) * standard_error(reference) / found.std(axis=(0, 1))
+    far = (
+        stats.t.isf(SHARE / 2 / exact.size, ess / 5)
+        * standard_error(reference)
+        / found.std(axis=(0, 1))
+    )
     return judge(found, exact, SHARE, bias=far.max())
 
 
@@ -277,7 +356,12 @@ TWINS = {
     "scales forgotten": (
         "labelled",
         1,
-        [("return { inputs, units, start, scale,", "scale = 1; return { inputs, units, start, scale,")],
+        [
+            (
+                "return { inputs, units, start, scale,",
+                "scale = 1; return { inputs, units, start, scale,",
+            )
+        ],
     ),
     "Jacobian of log noise forgotten": (
         "measured",
@@ -308,7 +392,9 @@ def test_nodes_own_tests_pass(name, node_tests):
 
 
 def test_tasks_are_the_books():
-    """The eighteen tasks that the playground offers are the book's training points, rounded to hundredths."""
+    """The eighteen tasks that the playground offers are the book's training points, rounded to
+    hundredths.
+    """
     done = run_node(["-p", f"JSON.stringify(require({json.dumps(str(PLAYGROUND / 'tasks.js'))}))"])
     tasks, found = data.source_moons(), np.array(json.loads(done.stdout))
     np.testing.assert_allclose(found[..., :2], tasks.x_train, atol=0.00501)
@@ -316,15 +402,21 @@ def test_tasks_are_the_books():
 
 
 def numbers(picture):
-    """Coordinates and colours of a static picture whose number does not depend on the draws: cells, or bands."""
+    """Coordinates and colours of a static picture whose number does not depend on the draws: cells,
+    or bands.
+    """
     text = picture.read_text()
     cells = re.findall(r"rgb\(([^)]*)\)", text)
     bands = re.findall(r'd="M([^"]*?)z?" fill="(?:none" stroke="#0B3C5D|#DCE9F4|#8DB9DD)"', text)
-    return np.array([float(number) for part in cells or bands for number in re.findall(r"-?[\d.]+", part)])
+    return np.array(
+        [float(number) for part in cells or bands for number in re.findall(r"-?[\d.]+", part)]
+    )
 
 
 def test_static_pictures_are_what_the_playground_shows(tmp_path):
-    """Pictures for pages without scripts are those that the code draws: what other draws change is less than 8."""
+    """Pictures for pages without scripts are those that the code draws: what other draws change is
+    less than 8.
+    """
     stored = {path.name: numbers(path) for path in (ROOT / "assets/playground").glob("*.svg")}
     run_node([str(PLAYGROUND / "still.js"), str(tmp_path)])
     drawn = {path.name: numbers(path) for path in tmp_path.glob("*.svg")}
@@ -337,7 +429,14 @@ def test_static_pictures_are_what_the_playground_shows(tmp_path):
 
 
 def test_the_playground_can_be_read():
-    """The sampler and its networks are 250 lines at most, and no line is longer than 120 characters."""
+    """The sampler and its networks are 250 lines at most, and no line is longer than 120
+    characters.
+    """
     lines = {path.name: path.read_text().splitlines() for path in PLAYGROUND.glob("*.js")}
     assert len(lines["engine.js"]) <= 250
-    assert [f"{name}: {line}" for name in lines.keys() - {"tasks.js"} for line in lines[name] if len(line) > 120] == []
+    assert [
+        f"{name}: {line}"
+        for name in lines.keys() - {"tasks.js"}
+        for line in lines[name]
+        if len(line) > 120
+    ] == []

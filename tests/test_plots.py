@@ -46,7 +46,10 @@ def test_points_have_the_colour_of_their_class(ax, num_classes):
     assert len(ax.collections) == num_classes
     for label, drawn in enumerate(ax.collections):
         np.testing.assert_allclose(drawn.get_offsets(), x[y == label])
-        assert to_hex(drawn.get_facecolor()[0]).upper() == (plots.CLASS_0, plots.CLASS_1, plots.CLASS_2)[label]
+        assert (
+            to_hex(drawn.get_facecolor()[0]).upper()
+            == (plots.CLASS_0, plots.CLASS_1, plots.CLASS_2)[label]
+        )
         assert drawn.get_label() == f"class {label}"
     markers = {drawn.get_paths()[0].vertices.tobytes() for drawn in ax.collections}
     assert len(markers) == num_classes  # a colour is never alone
@@ -60,7 +63,11 @@ def test_points_of_class_0_alone_leave_room_for_class_1_in_the_legend(ax):
 def test_a_surface_has_its_values_where_the_grid_has_its_points(ax):
     at = np.asarray(plots.grid(31))
     drawn = plots.surface(ax, at[:, 1] / 6 + 0.5)  # rises with the second coordinate
-    assert drawn.get_extent() == [-3, 3, -3, 3] and drawn.origin == "lower" and drawn.get_clim() == (0, 1)
+    assert (
+        drawn.get_extent() == [-3, 3, -3, 3]
+        and drawn.origin == "lower"
+        and drawn.get_clim() == (0, 1)
+    )
     image = drawn.get_array()
     assert (np.diff(image, axis=0) > 0).all() and (np.diff(image, axis=1) == 0).all()
     (line,) = [path for contour in ax.collections for path in contour.get_paths()]
@@ -95,7 +102,9 @@ def test_a_reliability_diagram_has_its_bins_with_two_standard_errors_and_a_diago
     plots.reliability(ax, found, "right", plots.TOTAL)
     diagonal, points = ax.get_lines()[:2]
     np.testing.assert_array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
-    np.testing.assert_allclose(points.get_xydata(), np.stack([found.confidence, found.frequency], axis=1))
+    np.testing.assert_allclose(
+        points.get_xydata(), np.stack([found.confidence, found.frequency], axis=1)
+    )
     (bars,) = ax.collections
     lengths = [np.ptp(segment[:, 1]) for segment in bars.get_segments()]
     np.testing.assert_allclose(lengths, 4 * found.standard_error)

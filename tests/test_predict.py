@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-P = jnp.asarray(np.random.default_rng(0).beta(0.5, 0.7, size=(2, 30, 50)), jnp.float32)  # [chain, draw, point]
+# [chain, draw, point]
+P = jnp.asarray(np.random.default_rng(0).beta(0.5, 0.7, size=(2, 30, 50)), jnp.float32)
 SPLITS = (predict.variance_split, predict.entropy_split)
 
 
@@ -17,9 +18,14 @@ def bits(p):
 
 def test_probabilities_equal_a_loop_over_draws():
     random = np.random.default_rng(1)
-    draws = {"w": random.normal(size=(2, 3, 4)).astype(np.float32), "b": random.normal(size=(2, 3)).astype(np.float32)}
+    draws = {
+        "w": random.normal(size=(2, 3, 4)).astype(np.float32),
+        "b": random.normal(size=(2, 3)).astype(np.float32),
+    }
     x = random.normal(size=(5, 4)).astype(np.float32)
-    found = predict.probabilities(lambda position, x: x @ position["w"] + position["b"], draws, jnp.asarray(x))
+    found = predict.probabilities(
+        lambda position, x: x @ position["w"] + position["b"], draws, jnp.asarray(x)
+    )
     assert found.shape == (2, 3, 5)
     for chain in range(2):
         for draw in range(3):
@@ -38,7 +44,8 @@ def test_variance_split_is_that_of_the_draws():
 def test_entropy_split_is_in_bits_and_its_rest_is_mutual_information():
     p = np.clip(np.asarray(P, np.float64).reshape(-1, 50), 1e-12, 1 - 1e-7)
     split, mean = predict.entropy_split(P), p.mean(axis=0)
-    divergence = p * np.log2(p / mean) + (1 - p) * np.log2((1 - p) / (1 - mean))  # of each draw from the mean
+    # of each draw from the mean
+    divergence = p * np.log2(p / mean) + (1 - p) * np.log2((1 - p) / (1 - mean))
     np.testing.assert_allclose(split.total, bits(mean), rtol=1e-5)
     np.testing.assert_allclose(split.aleatoric, bits(p).mean(axis=0), rtol=1e-4)
     np.testing.assert_allclose(split.epistemic, divergence.mean(axis=0), rtol=1e-3, atol=1e-5)
@@ -48,7 +55,8 @@ def test_entropy_split_is_in_bits_and_its_rest_is_mutual_information():
 def test_parts_add_up_and_none_is_negative(split):
     total, aleatoric, epistemic = split(P)
     np.testing.assert_allclose(total, aleatoric + epistemic, atol=1e-6)
-    assert min(total.min(), aleatoric.min(), epistemic.min()) > 1e-3  # these draws disagree everywhere
+    # these draws disagree everywhere
+    assert min(total.min(), aleatoric.min(), epistemic.min()) > 1e-3
     agreeing = split(jnp.broadcast_to(P[:1, :1], P.shape))
     np.testing.assert_allclose(agreeing.epistemic, 0, atol=2e-5)
 
@@ -65,18 +73,28 @@ def test_certain_draws_that_contradict_each_other_are_one_bit_of_epistemic_uncer
     [
         ({}, r"draws: given leaves that begin \[\], expected the same .*'chain', 'draw'"),
         ({"w": jnp.ones(3)}, r"draws: given leaves that begin \[\(3,\)\]"),
-        ({"w": jnp.ones((2, 3, 4)), "b": jnp.ones((2, 5))}, r"draws: given leaves that begin \[\(2, 5\), \(2, 3\)\]"),
+        (
+            {"w": jnp.ones((2, 3, 4)), "b": jnp.ones((2, 5))},
+            r"draws: given leaves that begin \[\(2, 5\), \(2, 3\)\]",
+        ),
     ],
 )
 def test_draws_without_chains_are_refused(draws, message):
     with pytest.raises(ValueError, match=message):
-        predict.probabilities(lambda position, x: jax.tree.leaves(position)[0], draws, jnp.ones((5, 4)))
+        predict.probabilities(
+            lambda position, x: jax.tree.leaves(position)[0], draws, jnp.ones((5, 4))
+        )
 
 
 def test_classes_are_split_as_two_of_them_are():
     both = jnp.stack([1 - P, P], axis=-1)
-    for found, expected in zip(predict.class_entropy_split(both), predict.entropy_split(P), strict=True):
+    for found, expected in zip(
+        predict.class_entropy_split(both), predict.entropy_split(P), strict=True
+    ):
         np.testing.assert_allclose(found, expected, atol=1e-6)
-    certain = jnp.eye(3)[:, None, None]  # [chain, draw, point, class]: three draws, each sure of another class
+    # [chain, draw, point, class]: three draws, each sure of another class
+    certain = jnp.eye(3)[:, None, None]
     total, aleatoric, epistemic = predict.class_entropy_split(certain)
-    np.testing.assert_allclose([total[0], aleatoric[0], epistemic[0]], [np.log2(3), 0, np.log2(3)], rtol=1e-6)
+    np.testing.assert_allclose(
+        [total[0], aleatoric[0], epistemic[0]], [np.log2(3), 0, np.log2(3)], rtol=1e-6
+    )

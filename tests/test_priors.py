@@ -1,4 +1,6 @@
-"""Learnt priors: copies of a network are the same function, and every fit is the distribution it says it is."""
+"""Learnt priors: copies of a network are the same function, and every fit is the distribution it
+says it is.
+"""
 
 from helpers import densities, hierarchical, mcmc, networks
 from helpers.networks import MLP
@@ -33,7 +35,9 @@ def weights(network, seed, batch=()):
 
 def some_copy(network, seed):
     rng = np.random.default_rng(seed)
-    return [rng.permutation(n) for n in network.hidden], [rng.choice([-1.0, 1.0], n) for n in network.hidden]
+    return [rng.permutation(n) for n in network.hidden], [
+        rng.choice([-1.0, 1.0], n) for n in network.hidden
+    ]
 
 
 @pytest.fixture(params=NETWORKS.values(), ids=NETWORKS)
@@ -59,7 +63,9 @@ def test_a_copy_is_the_same_function(network):
 def test_a_sign_on_one_side_alone_is_another_function():
     layers = weights(MLP(), 0)
     other = {**layers, "Dense_0": {"kernel": -layers["Dense_0"]["kernel"]}}
-    assert not np.allclose(MLP().apply({"params": other}, X[0]), MLP().apply({"params": layers}, X[0]))
+    assert not np.allclose(
+        MLP().apply({"params": other}, X[0]), MLP().apply({"params": layers}, X[0])
+    )
 
 
 def test_the_nearest_copy_undoes_a_relabelling(network):
@@ -73,7 +79,9 @@ def test_the_nearest_copy_undoes_a_relabelling(network):
 def test_the_nearest_copy_undoes_it_under_noise():
     for seed in range(10):
         reference = weights(MLP(), seed, (4,))
-        near = jax.tree.map(lambda a: a + 0.2 * random.normal(size=a.shape).astype(np.float32), reference)
+        near = jax.tree.map(
+            lambda a: a + 0.2 * random.normal(size=a.shape).astype(np.float32), reference
+        )
         moved = copies.relabel(near, *some_copy(MLP(), seed))
         back = copies.relabel(moved, *copies.nearest_copy(moved, reference))
         jax.tree.map(np.testing.assert_array_equal, back, jax.tree.map(np.asarray, near))
@@ -86,7 +94,9 @@ def test_equal_units_come_to_an_end():
 
 
 def test_nearest_copy_refuses_other_shapes():
-    with pytest.raises(ValueError, match=r"layers: given kernels .* expected those of the reference"):
+    with pytest.raises(
+        ValueError, match=r"layers: given kernels .* expected those of the reference"
+    ):
         copies.nearest_copy(weights(MLP((4, 4)), 0), weights(MLP(), 0))
 
 
@@ -109,12 +119,20 @@ def test_alignment_acts_on_means_and_offsets_together(draws):
     for seed in range(4):
         copy = some_copy(MLP(), seed)
         moved.append(
-            {**one, "mean": copies.relabel(one["mean"], *copy), "offset": copies.relabel(one["offset"], *copy)}
+            {
+                **one,
+                "mean": copies.relabel(one["mean"], *copy),
+                "offset": copies.relabel(one["offset"], *copy),
+            }
         )
-    stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(a) for a in leaves])[None], *moved)
+    stacked = jax.tree.map(
+        lambda *leaves: jnp.stack([jnp.asarray(a) for a in leaves])[None], *moved
+    )
     aligned = copies.align(stacked, one)
     for i in range(4):
-        jax.tree.map(np.testing.assert_array_equal, jax.tree.map(lambda a, i=i: a[0, i], aligned), one)
+        jax.tree.map(
+            np.testing.assert_array_equal, jax.tree.map(lambda a, i=i: a[0, i], aligned), one
+        )
 
 
 def test_a_common_reference_brings_scattered_draws_together(draws):
@@ -122,16 +140,26 @@ def test_a_common_reference_brings_scattered_draws_together(draws):
     scattered = []
     for seed in range(12):
         copy = some_copy(MLP(), seed)
-        near = jax.tree.map(lambda a: a + 0.05 * random.normal(size=a.shape).astype(np.float32), one)
-        scattered.append({**near, **{part: copies.relabel(near[part], *copy) for part in ("mean", "offset")}})
-    stacked = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves).reshape(2, 6, *leaves[0].shape)), *scattered)
+        near = jax.tree.map(
+            lambda a: a + 0.05 * random.normal(size=a.shape).astype(np.float32), one
+        )
+        scattered.append(
+            {**near, **{part: copies.relabel(near[part], *copy) for part in ("mean", "offset")}}
+        )
+    stacked = jax.tree.map(
+        lambda *leaves: jnp.asarray(np.stack(leaves).reshape(2, 6, *leaves[0].shape)), *scattered
+    )
     reference = copies.common_reference(stacked, num_starts=2)
     aligned = copies.align(stacked, reference)
     for name in ("Dense_0", "Dense_1", "Dense_2"):
-        before, after = (np.asarray(tree["mean"][name]["kernel"]).std(axis=(0, 1)) for tree in (stacked, aligned))
+        before, after = (
+            np.asarray(tree["mean"][name]["kernel"]).std(axis=(0, 1)) for tree in (stacked, aligned)
+        )
         assert before.mean() > 0.4 and after.max() < 0.12
         np.testing.assert_allclose(
-            reference["mean"][name]["kernel"], aligned["mean"][name]["kernel"].mean((0, 1)), atol=1e-5
+            reference["mean"][name]["kernel"],
+            aligned["mean"][name]["kernel"].mean((0, 1)),
+            atol=1e-5,
         )
 
 
@@ -142,13 +170,17 @@ def test_group_predictive_has_the_groups_mean_and_sd():
     w = np.asarray(fits.group_predictive(jax.random.key(6), many))
     sd = ravel_pytree(
         {
-            name: jax.tree.map(lambda a, n=name: jnp.full(a.shape, jnp.exp(one["log_sd"][n])), layer)
+            name: jax.tree.map(
+                lambda a, n=name: jnp.full(a.shape, jnp.exp(one["log_sd"][n])), layer
+            )
             for name, layer in one["mean"].items()
         }
     )[0]
     assert w.shape == (2, 10_000, 40)
     error = np.asarray(sd) / np.sqrt(20_000)
-    assert (np.abs(w.mean(axis=(0, 1)) - np.asarray(ravel_pytree(one["mean"])[0])) < 5 * error).all()
+    assert (
+        np.abs(w.mean(axis=(0, 1)) - np.asarray(ravel_pytree(one["mean"])[0])) < 5 * error
+    ).all()
     np.testing.assert_allclose(w.std(axis=(0, 1)), sd, rtol=0.05)
     assert np.abs(np.corrcoef(w[0, :, 0], w[1, :, 0])[0, 1]) < 0.05  # no number is used twice
 
@@ -176,7 +208,10 @@ def test_a_normal_has_the_draws_moments():
 
 
 def test_a_normal_a_layer_has_no_correlation_between_layers():
-    parts = [scipy.stats.multivariate_normal(W[:, i == LAYER].mean(axis=0), np.cov(W[:, i == LAYER].T)) for i in (0, 1)]
+    parts = [
+        scipy.stats.multivariate_normal(W[:, i == LAYER].mean(axis=0), np.cov(W[:, i == LAYER].T))
+        for i in (0, 1)
+    ]
     expected = sum(part.logpdf(W[:50, i == LAYER]) for i, part in enumerate(parts))
     fitted = fits.fit_layers(W, LAYER)
     np.testing.assert_allclose(log_prob(fitted, W[:50]), expected, rtol=1e-3, atol=1e-3)
@@ -258,7 +293,10 @@ def test_an_informed_density_generalises_the_flat_one():
     flat, observed = densities.flat_log_density(network), densities.observe(X[0], Y[0], scales)
     vector = jax.random.normal(jax.random.key(1), (size,))
     expected, slope = jax.jit(jax.value_and_grad(lambda v: flat(unravel(v), observed)))(vector)
-    for prior in (tfd.MultivariateNormalDiag(jnp.zeros(size), sd), dist.Normal(jnp.zeros(size), sd).to_event(1)):
+    for prior in (
+        tfd.MultivariateNormalDiag(jnp.zeros(size), sd),
+        dist.Normal(jnp.zeros(size), sd).to_event(1),
+    ):
         informed = densities.informed_log_density(network, prior, IDENTITY, 2)
         found, gradient = jax.jit(jax.value_and_grad(informed))(vector, task(1.0))
         np.testing.assert_allclose(found, expected, rtol=1e-5)
@@ -274,15 +312,22 @@ def test_whitening_changes_the_coordinates_and_not_the_posterior():
     prior, white = fits.fit_normal(w), fits.whiten(w)
     labels = densities.observe(X, Y, num_classes=3)
     one = jax.tree.map(lambda a: a[0], labels)
-    plain, whitened = (densities.informed_log_density(network, prior, map_, 2) for map_ in (IDENTITY, white))
+    plain, whitened = (
+        densities.informed_log_density(network, prior, map_, 2) for map_ in (IDENTITY, white)
+    )
     z = jax.random.normal(jax.random.key(2), (2, size))
     by_position, by_weights = (
-        [density(a, one) for a in at] for density, at in ((whitened, z), (plain, jax.vmap(white.forward)(z)))
+        [density(a, one) for a in at]
+        for density, at in ((whitened, z), (plain, jax.vmap(white.forward)(z)))
     )
-    np.testing.assert_allclose(by_position[0] - by_position[1], by_weights[0] - by_weights[1], rtol=1e-3, atol=1e-2)
+    np.testing.assert_allclose(
+        by_position[0] - by_position[1], by_weights[0] - by_weights[1], rtol=1e-3, atol=1e-2
+    )
     np.testing.assert_allclose(ravel_pytree(unravel(z[0]))[0], z[0])
 
 
 def test_an_informed_density_refuses_a_prior_of_another_network():
-    with pytest.raises(ValueError, match=r"prior: given one of event shape \(4,\), expected \(40,\)"):
+    with pytest.raises(
+        ValueError, match=r"prior: given one of event shape \(4,\), expected \(40,\)"
+    ):
         densities.informed_log_density(MLP(), fits.fit_normal(W), IDENTITY, 2)

@@ -24,14 +24,20 @@ def test_a_problem_is_a_density_of_the_helpers(name):
         reference = densities.flat_log_density(networks.MLP())
         observed = observed._replace(prior_scales=jnp.array(problems.PRIOR_SCALES))
     expected = jax.jit(jax.value_and_grad(reference))(position, jax.tree.map(jnp.asarray, observed))
-    for one, other in zip(jax.tree.leaves((value, gradient)), jax.tree.leaves(expected), strict=True):
+    for one, other in zip(
+        jax.tree.leaves((value, gradient)), jax.tree.leaves(expected), strict=True
+    ):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-5)
 
 
-@pytest.mark.parametrize(("every", "message"), [(7, "expected a divisor of the 30 turns"), (0, "every: given 0")])
+@pytest.mark.parametrize(
+    ("every", "message"), [(7, "expected a divisor of the 30 turns"), (0, "every: given 0")]
+)
 def test_stretches_that_do_not_divide_the_turns_are_named(every, message):
     log_density, shapes, observed = problems.moons(6)
     starts = mcmc.normal_starts(jax.random.key(1), shapes, (2,))
     with pytest.raises(ValueError, match=message):
         sizes = {"num_warmup": 40, "num_samples": 20, "every": every}
-        sharded.sample(jax.random.key(2), log_density, starts, processes.grid(1), data=observed, **sizes)
+        sharded.sample(
+            jax.random.key(2), log_density, starts, processes.grid(1), data=observed, **sizes
+        )

@@ -37,7 +37,14 @@ def model(x, y):
 GRADIENT = blackjax.sgmcmc.gradients.grad_estimator(lambda w: -(w**2).sum() / 2, log_likelihood, 40)
 TASKS = X[None].repeat(2, axis=0), Y[None].repeat(2, axis=0)
 SIZES = {"num_warmup": 60, "num_samples": 130}
-STEPS = {"batch_size": 10, "step_size": 1e-3, "num_warmup": 200, "num_samples": 30, "thin": 3, "num_cycles": 2}
+STEPS = {
+    "batch_size": 10,
+    "step_size": 1e-3,
+    "num_warmup": 200,
+    "num_samples": 30,
+    "thin": 3,
+    "num_cycles": 2,
+}
 CALLS = {
     "mcmc": partial(mcmc.sample, jax.random.key(1), log_density, jnp.ones((3, 3)), **SIZES),
     "tasks": partial(
@@ -48,16 +55,28 @@ CALLS = {
         tasks=(X[None].repeat(2, 0), Y[None].repeat(2, 0)),
         **SIZES,
     ),
-    "sgmcmc": partial(sgmcmc.sample, jax.random.key(2), blackjax.sgld(GRADIENT), jnp.ones((3, 3)), (X, Y), **STEPS),
+    "sgmcmc": partial(
+        sgmcmc.sample, jax.random.key(2), blackjax.sgld(GRADIENT), jnp.ones((3, 3)), (X, Y), **STEPS
+    ),
     "svi": partial(svi.fit, jax.random.key(3), model, AutoNormal, (X, Y), num_steps=230),
 }
-# What the last phase of each counts to: tuning and draws of all chains, steps of all cycles and chains, steps.
-LAST = {"mcmc": ("draws", 3 * 145), "tasks": ("draws", 4 * 145), "sgmcmc": ("chains", 3 * 2 * 290), "svi": ("fit", 230)}
+# What the last phase of each counts to: tuning and draws of all chains, steps of all cycles and
+# chains, steps.
+LAST = {
+    "mcmc": ("draws", 3 * 145),
+    "tasks": ("draws", 4 * 145),
+    "sgmcmc": ("chains", 3 * 2 * 290),
+    "svi": ("fit", 230),
+}
 
 
 def computed(found):
     """The numbers of a result, without the seconds that it took."""
-    found = found._replace(warmup=found.warmup._replace(seconds=0.0)) if hasattr(found, "warmup") else found
+    found = (
+        found._replace(warmup=found.warmup._replace(seconds=0.0))
+        if hasattr(found, "warmup")
+        else found
+    )
     return jax.tree.map(np.asarray, found)
 
 
@@ -102,5 +121,7 @@ def test_steps_are_counted_as_they_are_taken():
 def test_a_failure_ends_the_line_and_is_told(capfd):
     starts, far = jnp.ones((2, 3)), STEPS | {"step_size": 1e9}
     with pytest.raises(FloatingPointError):
-        sgmcmc.sample(jax.random.key(4), blackjax.sgld(GRADIENT), starts, (X, Y), progress=True, **far)
+        sgmcmc.sample(
+            jax.random.key(4), blackjax.sgld(GRADIENT), starts, (X, Y), progress=True, **far
+        )
     assert progress._reported == {} and capfd.readouterr().err.endswith("\n")

@@ -1,4 +1,6 @@
-"""The numbers of the README are those of the stored results that the pages read, to the digits that it prints."""
+"""The numbers of the README are those of the stored results that the pages read, to the digits that
+it prints.
+"""
 
 import re
 
@@ -19,7 +21,9 @@ def printed():
         yield {name: (float(accuracy), float(nll)) for name, accuracy, nll in rows}
 
 
-@pytest.mark.parametrize(("table", "stored"), [(0, headlines.fifty_labels), (1, headlines.five_labels)])
+@pytest.mark.parametrize(
+    ("table", "stored"), [(0, headlines.fifty_labels), (1, headlines.five_labels)]
+)
 def test_readme_prints_what_is_stored(table, stored):
     found, expected = list(printed())[table], stored()
     assert set(found) == set(expected)
@@ -37,7 +41,9 @@ def test_readme_prints_the_differences_that_are_stored():
 def test_readmes_code_for_a_table_runs_and_mixes(tmp_path, monkeypatch):
     """As it stands; its last years are predicted as they came, within what 55 forecasts allow."""
     monkeypatch.chdir(tmp_path)
-    (code,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), flags=re.S | re.M)
+    (code,) = re.findall(
+        r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), flags=re.S | re.M
+    )
     space = {}
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         exec(code, space)

@@ -1,4 +1,6 @@
-"""The code that the page ``which-method`` offers for copying runs as it stands, here with fewer draws."""
+"""The code that the page ``which-method`` offers for copying runs as it stands, here with fewer
+draws.
+"""
 
 import re
 
@@ -28,7 +30,8 @@ def table():
 
 
 def test_mixed_model(table):
-    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):  # as outside of these tests
+    # as outside of these tests
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
         exec(shortened(RECIPES["A"]), table)
     draws = table["sampler"].get_samples()
     assert draws["offset"].shape == (80, GROUPS, 3)

@@ -14,11 +14,18 @@ def run(source, path, seed=0, stop=True):
     names = {"book_compare": recorder.compare, "book_agree": recorder.agree}
     exec("import numpy as np", names)
     try:
-        exec(compile(ast.fix_missing_locations(rewrite.visit(ast.parse(source))), "cell", "exec"), names)
+        exec(
+            compile(ast.fix_missing_locations(rewrite.visit(ast.parse(source))), "cell", "exec"),
+            names,
+        )
         stopped = False
     except AssertionError:
         stopped = True
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else [], stopped, names
+    return (
+        [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else [],
+        stopped,
+        names,
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,7 +44,10 @@ def run(source, path, seed=0, stop=True):
 def test_both_sides_are_written(source, sides, holds, tmp_path):
     (record,), stopped, _ = run(source, tmp_path / "claims")
     assert repr(record["sides"]) == repr(
-        [[sign, *map(float, two)] if isinstance(two[0], (int, float)) else [sign, *two] for sign, *two in sides]
+        [
+            [sign, *map(float, two)] if isinstance(two[0], (int, float)) else [sign, *two]
+            for sign, *two in sides
+        ]
     )
     assert record["holds"] is holds and stopped is not holds
     assert (record["cell"], record["line"]) == (1, 1) and record["text"] in source

@@ -1,4 +1,6 @@
-"""The regression density equals formulas, NumPyro's model and, for a linear network, the exact posterior."""
+"""The regression density equals formulas, NumPyro's model and, for a linear network, the exact
+posterior.
+"""
 
 from helpers import densities, mcmc, verify
 from helpers.networks import MLP
@@ -28,7 +30,9 @@ MEASURED = densities.observe(WAVE.x_train, WAVE.y_train, SCALES, num_classes=Non
 def position_of(network, key):
     """A random position of a network for the wave."""
     shapes = jax.eval_shape(network.init, jax.random.key(0), WAVE.x_train)
-    return mcmc.normal_starts(key, {"params": shapes, "log_noise": jax.ShapeDtypeStruct((), jnp.float32)}, ())
+    return mcmc.normal_starts(
+        key, {"params": shapes, "log_noise": jax.ShapeDtypeStruct((), jnp.float32)}, ()
+    )
 
 
 POSITION = position_of(NETWORK, jax.random.key(1))
@@ -76,8 +80,13 @@ def test_density_equals_numpyros():
 
     def theirs(position):
         layers = position["params"]["params"]
-        sites = {f"net/{layer}.{name}": leaf for layer, part in layers.items() for name, leaf in part.items()}
-        sites["noise"] = position["log_noise"]  # unconstrained: NumPyro takes the exponential and its Jacobian
+        sites = {
+            f"net/{layer}.{name}": leaf
+            for layer, part in layers.items()
+            for name, leaf in part.items()
+        }
+        # unconstrained: NumPyro takes the exponential and its Jacobian
+        sites["noise"] = position["log_noise"]
         return potential_energy(models.regression_model, (NETWORK, MEASURED), {}, sites)
 
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
@@ -87,7 +96,9 @@ def test_density_equals_numpyros():
 
 
 def test_linear_network_has_the_exact_posterior_and_evidence():
-    """Bishop (2006), section 3.3 and 3.5: p(w, y) = N(w | posterior) N(y | 0, noise^2 + features prior features^T)."""
+    """Bishop (2006), section 3.3 and 3.5: p(w, y) = N(w | posterior) N(y | 0, noise^2 + features
+    prior features^T).
+    """
     network = MLP((), use_bias=True)
     measured = densities.observe(WAVE.x_train, WAVE.y_train, (1.5,), num_classes=None)
     log_density = densities.regression_log_density(network, tfd.Normal(0.0, 1.0))
@@ -98,7 +109,9 @@ def test_linear_network_has_the_exact_posterior_and_evidence():
         layer = position["params"]["params"]["Dense_0"]
         w = np.array([layer["kernel"][0, 0], layer["bias"][0]])
         covariance = np.linalg.inv(np.eye(2) / 1.5**2 + features.T @ features / noise**2)
-        expected = scipy.stats.multivariate_normal(covariance @ features.T @ y / noise**2, covariance).logpdf(w)
+        expected = scipy.stats.multivariate_normal(
+            covariance @ features.T @ y / noise**2, covariance
+        ).logpdf(w)
         evidence_covariance = noise**2 * np.eye(12) + 1.5**2 * features @ features.T
         expected += scipy.stats.multivariate_normal(np.zeros(12), evidence_covariance).logpdf(y)
         expected += scipy.stats.halfcauchy(scale=0.5).logpdf(noise) + np.log(noise)
@@ -118,10 +131,15 @@ def test_tempered_draws_of_a_linear_network_give_its_exact_evidence_and_predicti
         measured, power = task
         return log_prior(position, measured) + power * log_likelihood(position, measured).sum()
 
-    draws = mcmc.sample(jax.random.key(5), tempered, starts, tasks=(repeated, powers), num_samples=500).draws
+    draws = mcmc.sample(
+        jax.random.key(5), tempered, starts, tasks=(repeated, powers), num_samples=500
+    ).draws
     first = jax.tree.map(lambda a: a[0], repeated)
     values = jax.jit(jax.vmap(jax.vmap(jax.vmap(lambda p: log_likelihood(p, first).sum()))))(draws)
-    found, error = evidence.log_evidence(values.reshape(6, -1), powers), evidence.log_evidence_error(values, powers)
+    found, error = (
+        evidence.log_evidence(values.reshape(6, -1), powers),
+        evidence.log_evidence_error(values, powers),
+    )
 
     features = np.hstack([np.float64(WAVE.x_train), np.ones((12, 1))])
     log_noise = np.linspace(np.log(0.02), np.log(20), 400)
@@ -141,25 +159,56 @@ def test_tempered_draws_of_a_linear_network_give_its_exact_evidence_and_predicti
 
 def test_points_are_repeated_for_each_row_of_scales_and_scales_for_each_task():
     x, y = np.asarray(WAVE.x_train), np.asarray(WAVE.y_train)
-    several_priors = densities.observe(x, y, [(1.0, 1.0), (0.1, 0.1), (10.0, 10.0)], num_classes=None)
-    several_tasks = densities.observe(np.stack([x, 2 * x]), np.stack([y, 2 * y]), (1.0, 2.0), num_classes=None)
+    several_priors = densities.observe(
+        x, y, [(1.0, 1.0), (0.1, 0.1), (10.0, 10.0)], num_classes=None
+    )
+    several_tasks = densities.observe(
+        np.stack([x, 2 * x]), np.stack([y, 2 * y]), (1.0, 2.0), num_classes=None
+    )
     assert [a.shape for a in several_priors] == [(3, 12, 1), (3, 12), (3, 12), (3, 2)]
     assert [a.shape for a in several_tasks] == [(2, 12, 1), (2, 12), (2, 12), (2, 2)]
     assert [a.shape for a in MEASURED] == [(12, 1), (12,), (12,), (2,)]
-    assert (several_priors.x == x[None]).all() and (several_tasks.prior_scales == jnp.array([[1.0, 2.0]] * 2)).all()
+    assert (several_priors.x == x[None]).all() and (
+        several_tasks.prior_scales == jnp.array([[1.0, 2.0]] * 2)
+    ).all()
 
 
 @pytest.mark.parametrize(
     "x, y, scales, message",
     [
-        (WAVE.x_train, WAVE.y_train[:3], SCALES, r"x, y: given shapes \(12, 1\) and \(3,\), expected"),
+        (
+            WAVE.x_train,
+            WAVE.y_train[:3],
+            SCALES,
+            r"x, y: given shapes \(12, 1\) and \(3,\), expected",
+        ),
         (WAVE.x_train[:, 0], WAVE.y_train, SCALES, r"x, y: given shapes \(12,\) and \(12,\)"),
         (WAVE.x_train[:0], WAVE.y_train[:0], SCALES, "expected .* none 0"),
-        (WAVE.x_train * np.nan, WAVE.y_train, SCALES, "x: given 12 values that are not finite, expected none"),
-        (WAVE.x_train, WAVE.y_train * np.inf, SCALES, "y: given 12 values that are not finite, expected none"),
-        (WAVE.x_train, WAVE.y_train, (1.0, -1.0), r"prior_scales: given \[1.0, -1.0\], expected one positive number"),
+        (
+            WAVE.x_train * np.nan,
+            WAVE.y_train,
+            SCALES,
+            "x: given 12 values that are not finite, expected none",
+        ),
+        (
+            WAVE.x_train,
+            WAVE.y_train * np.inf,
+            SCALES,
+            "y: given 12 values that are not finite, expected none",
+        ),
+        (
+            WAVE.x_train,
+            WAVE.y_train,
+            (1.0, -1.0),
+            r"prior_scales: given \[1.0, -1.0\], expected one positive number",
+        ),
         (WAVE.x_train, WAVE.y_train, 1.0, "prior_scales: given 1.0"),
-        (WAVE.x_train[None], WAVE.y_train[None], np.ones((2, 2)), "prior_scales: given 2 rows, expected .* 1 tasks"),
+        (
+            WAVE.x_train[None],
+            WAVE.y_train[None],
+            np.ones((2, 2)),
+            "prior_scales: given 2 rows, expected .* 1 tasks",
+        ),
     ],
 )
 def test_impossible_measurements_are_refused(x, y, scales, message):
@@ -170,8 +219,16 @@ def test_impossible_measurements_are_refused(x, y, scales, message):
 @pytest.mark.parametrize(
     "prior, noise_scale, message",
     [
-        (tfd.Normal(0.0, -1.0), 0.5, "prior: given one with log density nan at 0.5, expected a finite number"),
-        ({"Dense_0": tfd.Normal(0.0, 1.0), "Dense_1": tfd.Normal(0.0, -1.0)}, 0.5, "prior: given one with log dens"),
+        (
+            tfd.Normal(0.0, -1.0),
+            0.5,
+            "prior: given one with log density nan at 0.5, expected a finite number",
+        ),
+        (
+            {"Dense_0": tfd.Normal(0.0, 1.0), "Dense_1": tfd.Normal(0.0, -1.0)},
+            0.5,
+            "prior: given one with log dens",
+        ),
         (tfd.Uniform(1.0, 2.0), 0.5, "prior: given one with log density -inf"),
         (tfd.Normal(0.0, 1.0), 0.0, "noise_scale: given 0.0, expected a finite number above 0"),
         (tfd.Normal(0.0, 1.0), np.nan, "noise_scale: given nan"),

@@ -1,4 +1,6 @@
-"""A run that was stopped goes on with the very draws of one that was not, whatever number of processes it has."""
+"""A run that was stopped goes on with the very draws of one that was not, whatever number of
+processes it has.
+"""
 
 from helpers import mcmc
 
@@ -13,7 +15,20 @@ from launch import LIMIT, starting
 from experiments import shared
 from experiments.scaling_out import kept, problems, processes, sharded
 
-SIZES = ["--data-size", "64", "--chains", "2", "--warmup", "20", "--samples", "35", "--every", "4", "--seed", "3"]
+SIZES = [
+    "--data-size",
+    "64",
+    "--chains",
+    "2",
+    "--warmup",
+    "20",
+    "--samples",
+    "35",
+    "--every",
+    "4",
+    "--seed",
+    "3",
+]
 FIT = ["-m", "experiments.scaling_out.fit", "moons"]
 
 
@@ -40,7 +55,9 @@ def test_a_run_that_lost_a_process_goes_on_with_the_draws_of_an_unbroken_one(sta
     two = [start(*FIT, broken, *SIZES, *by_hand, number) for number in range(2)]
     end = time.monotonic() + LIMIT
     while len(steps(broken)) < 4:  # after warm-up and three stretches of ten
-        assert time.monotonic() < end and not [log.read_text() for one, log in two if one.poll() is not None]
+        assert time.monotonic() < end and not [
+            log.read_text() for one, log in two if one.poll() is not None
+        ]
         time.sleep(0.02)
     two[1][0].send_signal(signal.SIGKILL)
     assert two[0][0].wait(60) != 0

@@ -1,4 +1,6 @@
-"""Rivals of the hierarchical network: a process's basis gives its kernel, heads by Laplace and by quadrature agree."""
+"""Rivals of the hierarchical network: a process's basis gives its kernel, heads by Laplace and by
+quadrature agree.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -9,11 +11,17 @@ from experiments.what_the_gain_is_made_of import heads, latent, processes, redra
 
 
 @pytest.mark.parametrize("odd", [True, False])
-@pytest.mark.parametrize("length, most", [(0.5, 0.02), (0.7, 1e-3), (1.0, 1e-3), (1.5, 1e-3), (2.0, 0.01)])
+@pytest.mark.parametrize(
+    "length, most", [(0.5, 0.02), (0.7, 1e-3), (1.0, 1e-3), (1.5, 1e-3), (2.0, 0.01)]
+)
 def test_basis_of_a_process_gives_its_kernel(odd, length, most):
     x = redraws.drawn(0, num_tasks=2).x_test[0, ::10]
     phi = np.asarray(processes.functions(x, odd), np.float64)
-    root = np.asarray(processes.root_density(jnp.log(jnp.array([1.0, length])), processes.squared_frequencies(odd)))
+    root = np.asarray(
+        processes.root_density(
+            jnp.log(jnp.array([1.0, length])), processes.squared_frequencies(odd)
+        )
+    )
 
     def kernel(b):
         return np.exp(-0.5 * ((np.asarray(x)[:, None] - b[None]) ** 2).sum(axis=-1) / length**2)
@@ -27,7 +35,9 @@ def test_basis_of_a_process_gives_its_kernel(odd, length, most):
 
 def test_root_of_a_density_that_is_nearly_zero_has_a_finite_gradient():
     squared = processes.squared_frequencies(True)
-    gradient = jax.grad(lambda at: processes.root_density(at, squared).sum())(jnp.log(jnp.array([3.0, 50.0])))
+    gradient = jax.grad(lambda at: processes.root_density(at, squared).sum())(
+        jnp.log(jnp.array([3.0, 50.0]))
+    )
     assert np.isfinite(gradient).all()
 
 
@@ -58,7 +68,9 @@ def test_features_of_several_networks_are_those_of_each():
 
 def test_turning_back_undoes_a_tasks_angle():
     x = jnp.array([[[1.0, 0.0], [0.0, 2.0]]])
-    np.testing.assert_allclose(latent.turned(jnp.array([np.pi / 2]), x), [[[0.0, -1.0], [2.0, 0.0]]], atol=1e-6)
+    np.testing.assert_allclose(
+        latent.turned(jnp.array([np.pi / 2]), x), [[[0.0, -1.0], [2.0, 0.0]]], atol=1e-6
+    )
 
 
 def test_new_task_of_a_latent_angle_is_predicted_as_if_its_angle_were_known():

@@ -1,4 +1,6 @@
-"""Several processes are one program: the numbers of one process, and an end when one of them is lost."""
+"""Several processes are one program: the numbers of one process, and an end when one of them is
+lost.
+"""
 
 import signal
 import socket
@@ -38,9 +40,16 @@ def start(tmp_path):
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """What one process found, and what each of two."""
-    alone, joined, at = tmp_path_factory.mktemp("alone"), tmp_path_factory.mktemp("joined"), processes.address()
+    alone, joined, at = (
+        tmp_path_factory.mktemp("alone"),
+        tmp_path_factory.mktemp("joined"),
+        processes.address(),
+    )
     with starting(joined) as begin:
-        three = [begin("tests/joined.py", alone), *[begin("tests/joined.py", joined, 2, i, at) for i in range(2)]]
+        three = [
+            begin("tests/joined.py", alone),
+            *[begin("tests/joined.py", joined, 2, i, at) for i in range(2)],
+        ]
         for process, log in three:
             assert process.wait(LIMIT) == 0, log.read_text()
     return [dict(np.load(path)) for path in (alone / "0.npz", joined / "0.npz", joined / "1.npz")]
@@ -62,7 +71,9 @@ def test_a_gradient_talks_once(found):
     assert all(each["gathers of tasks"] == 1 for each in found[1:])
     one, *two = found
     for each in two:
-        np.testing.assert_allclose(each["gradient of each, gathered"], one["gradient of each"], rtol=1e-12)
+        np.testing.assert_allclose(
+            each["gradient of each, gathered"], one["gradient of each"], rtol=1e-12
+        )
 
 
 def test_chains_in_two_processes_make_the_very_draws_of_one(found):
@@ -75,14 +86,21 @@ def test_chains_in_two_processes_make_the_very_draws_of_one(found):
 def test_data_in_two_processes_make_the_first_draws_of_one(found):
     one, *two = found
     for each in two:
-        np.testing.assert_allclose(each["draws over data"], one["draws over data"], rtol=1e-6, atol=1e-8)
-        np.testing.assert_array_equal(each["integration_steps over data"], one["integration_steps over data"])
+        np.testing.assert_allclose(
+            each["draws over data"], one["draws over data"], rtol=1e-6, atol=1e-8
+        )
+        np.testing.assert_array_equal(
+            each["integration_steps over data"], one["integration_steps over data"]
+        )
         np.testing.assert_array_equal(each["draws over data"], two[0]["draws over data"])
 
 
 def test_data_that_do_not_divide_are_named(found):
     for each in found[1:]:
-        assert str(each["odd"]) == "given a leaf of shape (3,), expected a leading axis in 2 equal parts"
+        assert (
+            str(each["odd"])
+            == "given a leaf of shape (3,), expected a leading axis in 2 equal parts"
+        )
 
 
 LOST = {  # the process that is lost, how, and whether it was in the middle of sums
@@ -95,7 +113,9 @@ LOST = {  # the process that is lost, how, and whether it was in the middle of s
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory):
-    """Two joined processes for each way of losing one; all run side by side, since they mostly wait."""
+    """Two joined processes for each way of losing one; all run side by side, since they mostly
+    wait.
+    """
     with starting(tmp_path_factory.mktemp("pairs")) as begin:
         found = {}
         for name, (*_, talk) in LOST.items():
@@ -125,7 +145,10 @@ def test_when_a_process_is_lost_the_other_ends_with_an_error(pairs, name):
         ((0, 0, "127.0.0.1:1234"), "num_processes: given 0, expected an integer of 1 or more"),
         ((2, None, "127.0.0.1:1234"), "expected all of them or none"),
         ((2, 0, "127.0.0.1"), "given '127.0.0.1', expected \"host:port\""),
-        ((10_000, 1, "127.0.0.1:1234"), "num_processes: given 10000 on this host, expected at most .*, one a core"),
+        (
+            (10_000, 1, "127.0.0.1:1234"),
+            "num_processes: given 10000 on this host, expected at most .*, one a core",
+        ),
     ],
 )
 def test_wrong_numbers_are_named_before_jax_sees_them(arguments, message):
@@ -143,7 +166,9 @@ def test_a_number_that_is_taken_twice_is_named(start, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(processes.jax.distributed, "initialize", lambda *_, **__: None)
         processes.join(2, 0, at, limit=LIMIT)  # until number 1 is there
-    with pytest.raises(ValueError, match="given 1, which another process has already, expected each of 0 to 1 once"):
+    with pytest.raises(
+        ValueError, match="given 1, which another process has already, expected each of 0 to 1 once"
+    ):
         processes.join(2, 1, at, limit=1)
     for stack in processes._taken:
         stack.close()
@@ -152,9 +177,13 @@ def test_a_number_that_is_taken_twice_is_named(start, monkeypatch):
 def test_a_coordinator_that_is_not_there_is_named():
     at = processes.address()
     port = at.split(":")[1]
-    with pytest.raises(TimeoutError, match=rf"processes \[0\] of 2 are .* 1 s: no coordinator at port {port}"):
+    with pytest.raises(
+        TimeoutError, match=rf"processes \[0\] of 2 are .* 1 s: no coordinator at port {port}"
+    ):
         processes.join(2, 1, at, limit=1)
-    with pytest.raises(TimeoutError, match=rf"no coordinator at 127.0.0.2:{port} after 1 s: is process 0 there?"):
+    with pytest.raises(
+        TimeoutError, match=rf"no coordinator at 127.0.0.2:{port} after 1 s: is process 0 there?"
+    ):
         processes.join(2, 1, f"127.0.0.2:{port}", limit=1)
 
 

@@ -1,4 +1,6 @@
-"""Minibatch samplers on posteriors known exactly: right ones pass the harness, broken ones do not."""
+"""Minibatch samplers on posteriors known exactly: right ones pass the harness, broken ones do
+not.
+"""
 
 from helpers import mcmc, sgfs, sgmcmc, verify
 
@@ -29,18 +31,28 @@ def run(known, algorithm, step_size, thin=5, num_samples=1500, **options):
     """Draw four chains from dispersed starts."""
     key_start, key_chains = jax.random.split(KEY)
     starts = mcmc.normal_starts(key_start, known.target.position, (4,), 0.05)
-    sizes = {"num_warmup": 1000, "num_samples": num_samples, "thin": thin, "batch_size": BATCH, **options}
+    sizes = {
+        "num_warmup": 1000,
+        "num_samples": num_samples,
+        "thin": thin,
+        "batch_size": BATCH,
+        **options,
+    }
     return sgmcmc.sample(key_chains, algorithm, starts, known.data, step_size=step_size, **sizes)
 
 
 def variance_ratio(known, draws):
-    """Variance of the draws about the exact mean, over that of the posterior, averaged over coordinates."""
+    """Variance of the draws about the exact mean, over that of the posterior, averaged over
+    coordinates.
+    """
     values = np.asarray(jax.vmap(jax.vmap(known.target.quantities))(draws), np.float64)
     return values[..., values.shape[-1] // 2 :].mean()
 
 
 def judged(known, draws, variance=1.0):
-    """Return the verdict on draws of a normal that is so many times as wide as the posterior, in variance."""
+    """Return the verdict on draws of a normal that is so many times as wide as the posterior, in
+    variance.
+    """
     exact = np.repeat([0.0, variance], known.target.exact.size // 2)
     return verify.judge(draws, known.target._replace(exact=exact))
 
@@ -67,9 +79,13 @@ def test_a_matrix_as_preconditioner_is_exact_too():
     assert verify.judge(draws, known.target).passed.all()
 
 
-@pytest.mark.parametrize("batch, num_samples", [(100, 1500), (250, 400)], ids=["a fifth of the data", "half of it"])
+@pytest.mark.parametrize(
+    "batch, num_samples", [(100, 1500), (250, 400)], ids=["a fifth of the data", "half of it"]
+)
 def test_the_gamma_of_the_other_way_to_draw_fails_by_its_closed_form(batch, num_samples):
-    """Stationary ratio V / (gamma N - N) at infinite step size, V = N^2 / n - N without replacement."""
+    """Stationary ratio V / (gamma N - N) at infinite step size, V = N^2 / n - N without
+    replacement.
+    """
     known = targets.gaussian_mean(ddof=1)
     options = {"replace": False, "batch_size": batch, "num_samples": num_samples}
     wrong = run(known, fisher(known, replace=True), np.inf, **options)
@@ -121,7 +137,9 @@ def test_regressions_within_a_stated_bias(make):
     known = make()
     algorithm = fisher(known)
     for step_size in (0.01, np.inf):
-        assert verify.judge(run(known, algorithm, step_size, num_samples=1000), known.target, bias=0.03).passed.all()
+        assert verify.judge(
+            run(known, algorithm, step_size, num_samples=1000), known.target, bias=0.03
+        ).passed.all()
 
 
 def test_the_plain_mean_remembers_a_far_start():
@@ -134,12 +152,16 @@ def test_the_plain_mean_remembers_a_far_start():
 def test_logistic_regression_against_nuts():
     known = targets.logistic_regression()
     starts = mcmc.normal_starts(KEY, known.target.position, (4,))
-    exact = mcmc.sample(KEY, known.target.log_density, starts, num_samples=500, max_tree_depth=4).draws
+    exact = mcmc.sample(
+        KEY, known.target.log_density, starts, num_samples=500, max_tree_depth=4
+    ).draws
     assert verify.judge(exact, known.target).passed.all()
 
 
 def test_langevin_has_the_bias_of_its_closed_form():
-    """Stationary ratio (e V + 2) / (2 - e A), A = 500 and V = N^2 / n; with exact control variates V = 0."""
+    """Stationary ratio (e V + 2) / (2 - e A), A = 500 and V = N^2 / n; with exact control variates
+    V = 0.
+    """
     known = targets.gaussian_mean(10)
     draws = run(known, blackjax.sgld(slope(known)), 1e-4, thin=20)
     assert judged(known, draws, 2.5 / 1.95).passed.all() and not judged(known, draws).passed.all()
@@ -151,7 +173,9 @@ def test_langevin_has_the_bias_of_its_closed_form():
 @pytest.mark.parametrize("name", ["sgnht", "psgld"])
 def test_others_of_the_family_within_a_stated_bias(name):
     known = targets.gaussian_mean(10)
-    made = {"sgnht": blackjax.sgnht(slope(known), alpha=1.0), "psgld": psgld.psgld(slope(known))}[name]
+    made = {"sgnht": blackjax.sgnht(slope(known), alpha=1.0), "psgld": psgld.psgld(slope(known))}[
+        name
+    ]
     draws = run(known, made, 1e-3, thin=100)
     assert verify.judge(draws, known.target, bias=0.1).passed.all()
 
@@ -161,7 +185,9 @@ def test_psgld_scales_each_coordinates_step():
     algorithm = psgld.psgld(lambda position, _: -position, memory=0.5, damping=2.0)
     start = jnp.array([4.0, 0.01])
     state = algorithm.init(start)
-    moved = jax.jit(jax.vmap(lambda key: algorithm.step(key, state, None, 1e-2).position))(jax.random.split(KEY, 4000))
+    moved = jax.jit(jax.vmap(lambda key: algorithm.step(key, state, None, 1e-2).position))(
+        jax.random.split(KEY, 4000)
+    )
     rate = 1e-2 / (2.0 + jnp.sqrt(0.5 * start**2))
     np.testing.assert_allclose(np.mean(moved, axis=0), start - rate * start, atol=0.01)
     np.testing.assert_allclose(np.var(moved, axis=0), 2 * rate, rtol=0.1)
@@ -170,9 +196,15 @@ def test_psgld_scales_each_coordinates_step():
 def test_any_pytree_is_a_position():
     known = targets.gaussian_mean(3)
     split = lambda p: jnp.concatenate([p["a"][None], p["b"]])  # noqa: E731
-    algorithm = sgfs.sgfs(lambda p: known.log_prior(split(p)), lambda p, d: known.log_likelihood(split(p), d), NUM_DATA)
+    algorithm = sgfs.sgfs(
+        lambda p: known.log_prior(split(p)),
+        lambda p, d: known.log_likelihood(split(p), d),
+        NUM_DATA,
+    )
     sizes = {"batch_size": BATCH, "step_size": 0.1, "num_warmup": 5, "num_samples": 7}
-    trees = sgmcmc.sample(KEY, algorithm, {"a": jnp.zeros(2), "b": jnp.zeros((2, 2))}, known.data, **sizes)
+    trees = sgmcmc.sample(
+        KEY, algorithm, {"a": jnp.zeros(2), "b": jnp.zeros((2, 2))}, known.data, **sizes
+    )
     vectors = sgmcmc.sample(KEY, fisher(known), jnp.zeros((2, 3)), known.data, **sizes)
     assert trees["a"].shape == (2, 7) and trees["b"].shape == (2, 7, 2)
     np.testing.assert_allclose(jax.vmap(jax.vmap(split))(trees), vectors, rtol=1e-4, atol=1e-6)
@@ -190,7 +222,9 @@ def test_warm_up_thinning_and_cycles_take_the_steps_they_should():
     draws = sgmcmc.sample(KEY, Counter, jnp.zeros(1), jnp.zeros(9), step_size=1.0, **sizes)
     assert np.asarray(draws).tolist() == [[7, 11, 18, 22]]
     sizes |= {"num_warmup": 120, "num_samples": 1, "thin": 1, "num_cycles": 1}
-    index = sgmcmc.sample(KEY, Counter, jnp.zeros(1), jnp.zeros(9), step_size=lambda t: t + 1, **sizes)
+    index = sgmcmc.sample(
+        KEY, Counter, jnp.zeros(1), jnp.zeros(9), step_size=lambda t: t + 1, **sizes
+    )
     assert float(index[0, 0]) == 121 * 122 / 2
 
 
@@ -198,12 +232,19 @@ def test_minibatches_are_drawn_from_all_data_and_without_replacement_hold_none_t
     class Repeated(Counter):
         @staticmethod
         def step(key, state, minibatch, step_size):
-            return jnp.stack([state[0] + (jnp.diff(jnp.sort(minibatch)) == 0).sum().astype(jnp.float32), minibatch[0]])
+            return jnp.stack(
+                [
+                    state[0] + (jnp.diff(jnp.sort(minibatch)) == 0).sum().astype(jnp.float32),
+                    minibatch[0],
+                ]
+            )
 
     sizes = {"batch_size": 5, "num_warmup": 0, "num_samples": 500, "step_size": 1.0}
     data = jnp.arange(10.0)
     with_them, without = (
-        np.asarray(sgmcmc.sample(KEY, Repeated, jnp.zeros((1, 2)), data, replace=replace, **sizes))[0]
+        np.asarray(sgmcmc.sample(KEY, Repeated, jnp.zeros((1, 2)), data, replace=replace, **sizes))[
+            0
+        ]
         for replace in (True, False)
     )
     assert with_them[-1, 0] > 100 and without[-1, 0] == 0
@@ -226,7 +267,9 @@ def test_one_and_two_chains_draw_the_same_bits():
     known = targets.gaussian_mean(2)
     sizes = {"batch_size": BATCH, "step_size": 0.1, "num_warmup": 60, "num_samples": 5}
     algorithm = fisher(known)
-    first, second = (sgmcmc.sample(KEY, algorithm, jnp.zeros((3, 2)), known.data, **sizes) for _ in range(2))
+    first, second = (
+        sgmcmc.sample(KEY, algorithm, jnp.zeros((3, 2)), known.data, **sizes) for _ in range(2)
+    )
     assert (first == second).all() and not (first[0] == first[1]).any()
 
 
@@ -256,8 +299,16 @@ def test_bad_settings_are_named(options, message):
 @pytest.mark.parametrize(
     "positions, data, message",
     [
-        (jnp.zeros((2, 2)), (jnp.zeros(3), jnp.zeros(4)), r"data: given leaves that begin \[\(3,\), \(4,\)\]"),
-        (jnp.zeros((0, 2)), jnp.zeros((60, 2)), r"initial_positions: given leaves that begin \[\(0,\)\]"),
+        (
+            jnp.zeros((2, 2)),
+            (jnp.zeros(3), jnp.zeros(4)),
+            r"data: given leaves that begin \[\(3,\), \(4,\)\]",
+        ),
+        (
+            jnp.zeros((0, 2)),
+            jnp.zeros((60, 2)),
+            r"initial_positions: given leaves that begin \[\(0,\)\]",
+        ),
         (jnp.zeros((2, 2)), jnp.zeros(()), r"data: given leaves that begin \[\(\)\]"),
     ],
 )
@@ -288,7 +339,9 @@ def test_what_does_not_fit_is_named():
         fisher(KNOWN, preconditioner=np.eye(3)).init(jnp.zeros(2))
     algorithm = fisher(KNOWN)
     for size in (1, 501):
-        with pytest.raises(ValueError, match=f"minibatch: given {size} data, expected 2 to data_size = 500"):
+        with pytest.raises(
+            ValueError, match=f"minibatch: given {size} data, expected 2 to data_size = 500"
+        ):
             algorithm.step(KEY, algorithm.init(jnp.zeros(2)), jnp.zeros((size, 2)), 0.1)
     with pytest.raises(ValueError, match=r"position: given \d+ values that are not finite"):
         fisher(KNOWN._replace(log_prior=lambda p: jnp.log(p).sum())).init(jnp.zeros(2))
@@ -297,7 +350,10 @@ def test_what_does_not_fit_is_named():
     for size in (1, 2.5):
         with pytest.raises(ValueError, match=f"data_size: given {size}"):
             sgfs.sgfs(KNOWN.log_prior, KNOWN.log_likelihood, size)
-    for options, message in (({"memory": 1.0}, "memory: given 1.0"), ({"damping": 0.0}, "damping: given 0.0")):
+    for options, message in (
+        ({"memory": 1.0}, "memory: given 1.0"),
+        ({"damping": 0.0}, "damping: given 0.0"),
+    ):
         with pytest.raises(ValueError, match=message):
             psgld.psgld(slope(KNOWN), **options)
     with pytest.raises(ValueError, match="bias: given -1"):
@@ -307,5 +363,7 @@ def test_what_does_not_fit_is_named():
 def test_a_chain_that_leaves_the_numbers_is_named():
     sizes = SIZES | {"num_warmup": 0, "num_samples": 50, "step_size": 1.0}
     starts = jnp.array([[0.0, 0.0], [1e30, 0.0]])
-    with pytest.raises(FloatingPointError, match=r"is not finite, first in \{.*1: \d+.*chain: draw"):
+    with pytest.raises(
+        FloatingPointError, match=r"is not finite, first in \{.*1: \d+.*chain: draw"
+    ):
         sgmcmc.sample(KEY, blackjax.sgld(slope(KNOWN)), starts, KNOWN.data, **sizes)

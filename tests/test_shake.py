@@ -9,18 +9,32 @@ import shake
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    """Three runs of a chapter with two claims, one of them in a loop; the last run breaks a claim."""
+    """Three runs of a chapter with two claims, one of them in a loop; the last run breaks a
+    claim.
+    """
     monkeypatch.setattr(shake, "FOLDER", tmp_path)
     monkeypatch.setattr(shake, "PERTURBATIONS", {"as it is": {}, "seeds + 1": {}, "seeds + 2": {}})
     for name, left in zip(shake.PERTURBATIONS, (1.0, 2.0, 6.0), strict=True):
-        told = [("abs(gap) <= 5 * error", "<=", left, 5.0), ("n == 3", "==", "3", "3"), ("n == 3", "==", "4", "4")]
+        told = [
+            ("abs(gap) <= 5 * error", "<=", left, 5.0),
+            ("n == 3", "==", "3", "3"),
+            ("n == 3", "==", "4", "4"),
+        ]
         folder = shake.folder_of(name)
         folder.mkdir()
         records = [
-            {"cell": 1, "line": 2, "text": text, "sides": [(sign, a, b)], "holds": not isinstance(a, float) or a <= b}
+            {
+                "cell": 1,
+                "line": 2,
+                "text": text,
+                "sides": [(sign, a, b)],
+                "holds": not isinstance(a, float) or a <= b,
+            }
             for text, sign, a, b in told
         ]
-        (folder / "moons.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+        (folder / "moons.jsonl").write_text(
+            "".join(json.dumps(record) + "\n" for record in records)
+        )
     return shake.table(["moons"], list(shake.PERTURBATIONS))
 
 
@@ -35,7 +49,10 @@ def test_a_claim_has_the_mean_and_spread_of_its_runs(runs):
 
 
 def test_what_a_loop_asserts_twice_is_two_exact_claims(runs):
-    assert [(row["occurrence"], row["kind"], row["held"]) for row in runs[1:]] == [(1, "exact", 3), (2, "exact", 3)]
+    assert [(row["occurrence"], row["kind"], row["held"]) for row in runs[1:]] == [
+        (1, "exact", 3),
+        (2, "exact", 3),
+    ]
     assert all("margin" not in row for row in runs[1:])
 
 

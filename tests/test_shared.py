@@ -27,7 +27,12 @@ def test_a_key_is_its_names_in_their_order():
 
     found = shared.key(1, "data", 2)
     assert same(found, shared.key(1, "data", 2)) and same(found, shared.key(1, "data", "2"))
-    for other in (shared.key(2, "data", 2), shared.key(1, "data", 3), shared.key(1, 2, "data"), shared.key(1, "data")):
+    for other in (
+        shared.key(2, "data", 2),
+        shared.key(1, "data", 3),
+        shared.key(1, 2, "data"),
+        shared.key(1, "data"),
+    ):
         assert not same(found, other)
     assert jax.random.key_data(shared.key(3001, "data", 0)).tolist() == [
         2393788613,
@@ -54,7 +59,9 @@ def position(one):
     return {"sum": one["a"] + one["b"].sum(), "product": one["b"] * one["a"]}
 
 
-@pytest.mark.parametrize("draws, num_axes", [(FIRST, 2), (DRAWS, 3)], ids=["chain, draw", "task, chain, draw"])
+@pytest.mark.parametrize(
+    "draws, num_axes", [(FIRST, 2), (DRAWS, 3)], ids=["chain, draw", "task, chain, draw"]
+)
 def test_functions_of_draws_and_their_means_are_those_of_a_loop(draws, num_axes):
     every = shared.of_draws(position, draws, num_axes)
     means = shared.chain_means(position, draws, num_axes)
@@ -64,21 +71,30 @@ def test_functions_of_draws_and_their_means_are_those_of_a_loop(draws, num_axes)
     }
     for name, values in expected.items():
         np.testing.assert_allclose(every[name], values, rtol=1e-5, atol=1e-6)
-        np.testing.assert_allclose(means[name], values.mean(axis=num_axes - 1), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(
+            means[name], values.mean(axis=num_axes - 1), rtol=1e-4, atol=1e-5
+        )
 
 
 def test_tempered_starts_are_draws_of_the_tempered_posterior():
-    """Of one weight times 1 with unit prior and measurements: its mean and variance are known at any power."""
+    """Of one weight times 1 with unit prior and measurements: its mean and variance are known at
+    any power.
+    """
     network, size, power = networks.MLP(()), 40, 0.1
     observed = densities.observe(np.ones((size, 1)), np.full(size, 3.0), [1.0], num_classes=None)
 
     def log_density(params, observed):
         misses = network.apply(params, observed.x) - observed.y
-        return densities.log_prior(params, observed.prior_scales) - 0.5 * (observed.weight * misses**2).sum()
+        return (
+            densities.log_prior(params, observed.prior_scales)
+            - 0.5 * (observed.weight * misses**2).sum()
+        )
 
     shapes = networks.parameter_shapes(network, 1)
     sizes = {"num_warmup": 100, "num_samples": 50}
-    found = shared.tempered_starts(jax.random.key(0), log_density, shapes, observed, power, 100, **sizes)
+    found = shared.tempered_starts(
+        jax.random.key(0), log_density, shapes, observed, power, 100, **sizes
+    )
     w = np.asarray(found["params"]["Dense_0"]["kernel"])
     assert w.shape == (100, 1, 1)
     precision = 1 + power * size
@@ -93,7 +109,9 @@ def counted():
 
     def log_density(position, precision):
         traces.append(None)
-        return -0.5 * precision * (position["w"] ** 2).sum() - 0.5 * ((position["v"] - 3.0) ** 2).sum()
+        return (
+            -0.5 * precision * (position["w"] ** 2).sum() - 0.5 * ((position["v"] - 3.0) ** 2).sum()
+        )
 
     return log_density, traces
 
@@ -103,7 +121,9 @@ def test_a_stage_before_a_run_ends_in_its_density_and_traces_nothing_that_the_ru
     sizes, (log_density, traces) = {"num_warmup": 100, "max_tree_depth": 5}, counted()
     ends = shared.warmed_up(jax.random.key(1), log_density, starts, np.float32(25.0), **sizes)
     of_stage, first = len(traces), jax.tree.map(lambda leaf: leaf[:2], ends)
-    mcmc.sample(jax.random.key(2), log_density, first, data=np.float32(1.0), num_samples=20, **sizes)
+    mcmc.sample(
+        jax.random.key(2), log_density, first, data=np.float32(1.0), num_samples=20, **sizes
+    )
     alone, of_alone = counted()
     mcmc.sample(jax.random.key(2), alone, first, data=np.float32(1.0), num_samples=20, **sizes)
     assert of_stage > 0 and len(traces) == len(of_alone)
@@ -123,7 +143,11 @@ STAGES = {  # standard deviations [layer, chain] after each stage
 
 @pytest.mark.parametrize(
     "names, expected",
-    [(["agreed"] * 5, 3), (["agreed", "agreed", "another layer", "one on its way", "agreed"], 5), (["agreed"], 3)],
+    [
+        (["agreed"] * 5, 3),
+        (["agreed", "agreed", "another layer", "one on its way", "agreed"], 5),
+        (["agreed"], 3),
+    ],
 )
 def test_stages_follow_each_other_until_all_chains_agree_on_a_layer(monkeypatch, names, expected):
     asked = []
@@ -135,9 +159,13 @@ def test_stages_follow_each_other_until_all_chains_agree_on_a_layer(monkeypatch,
 
     monkeypatch.setattr(shared, "warmed_up", stage)
     observed = densities.observe(np.ones((4, 1)), np.ones(4), [1.0], num_classes=None)
-    ends, number = shared.agreed_starts(jax.random.key(0), None, {}, observed, 0.5, max_tree_depth=6)
+    ends, number = shared.agreed_starts(
+        jax.random.key(0), None, {}, observed, 0.5, max_tree_depth=6
+    )
     assert number == expected == len(asked) and len({str(key) for key, *_ in asked}) == number
-    assert all((weight == 0.5).all() and settings == {"max_tree_depth": 6} for _, weight, settings in asked)
+    assert all(
+        (weight == 0.5).all() and settings == {"max_tree_depth": 6} for _, weight, settings in asked
+    )
     np.testing.assert_allclose(ends["log_sd"]["b"], np.log(3.0))
 
 
@@ -160,7 +188,10 @@ def run():
 
 def test_a_row_of_diagnostics_is_the_check_by_kind(run):
     posterior, p = run
-    row, check = shared.diagnosed(posterior, p, log_sd=p[..., 0]), diagnostics.check(posterior, p, log_sd=p[..., 0])
+    row, check = (
+        shared.diagnosed(posterior, p, log_sd=p[..., 0]),
+        diagnostics.check(posterior, p, log_sd=p[..., 0]),
+    )
     for name in ("rhat", "rhat_bound", "ess"):
         assert list(row[name]) == ["predictions", "log density", "log sd"]
         assert list(row[name].values()) == getattr(check, name).tolist()
@@ -170,8 +201,11 @@ def test_a_row_of_diagnostics_is_the_check_by_kind(run):
     stuck = p + np.array([0.0, 0.0, 0.0, 9.0]).reshape(4, 1, 1)
     assert shared.diagnosed(posterior, stuck)["mixed"] is False
     few = posterior._replace(stats=jax.tree.map(lambda a: a[:, :50], posterior.stats))
-    row = shared.diagnosed(few, p[:, :50])  # no R-hat is above its bound, but draws are too few to tell
-    assert row["mixed"] is False and all(row["rhat"][kind] < row["rhat_bound"][kind] for kind in row["rhat"])
+    # no R-hat is above its bound, but draws are too few to tell
+    row = shared.diagnosed(few, p[:, :50])
+    assert row["mixed"] is False and all(
+        row["rhat"][kind] < row["rhat_bound"][kind] for kind in row["rhat"]
+    )
 
 
 def test_a_run_comes_back_from_what_is_kept_of_it(run):
@@ -179,7 +213,9 @@ def test_a_run_comes_back_from_what_is_kept_of_it(run):
     kept = shared.kept_of(run[0]._replace(warmup=learnt))
     again = shared.run_of(kept | {"p": 1}, draws={"a": 2})
     assert again.draws == {"a": 2} and shared.run_of(kept).draws is None
-    assert jax.tree.all(jax.tree.map(lambda a, b: bool((a == b).all()), again[1:], (run[0].stats, learnt)))
+    assert jax.tree.all(
+        jax.tree.map(lambda a, b: bool((a == b).all()), again[1:], (run[0].stats, learnt))
+    )
 
 
 def test_the_jackknife_finds_the_error_of_a_mean_and_of_a_spread():
@@ -198,10 +234,13 @@ def test_the_error_of_an_accuracy_is_never_below_one_point():
     sure = np.broadcast_to([0.1, 0.9, 0.8, 0.7], (4, 80, 4))
     assert shared.percent_right(sure, y) == (75.0, 25.0)
     moved = sure.copy()
-    moved[2:, :, 3] = 0.2  # chains that disagree about the last point: right in half of the 32 stretches
+    # chains that disagree about the last point: right in half of the 32 stretches
+    moved[2:, :, 3] = 0.2
     value, error = shared.percent_right(moved, y)
     assert value == 100.0
-    np.testing.assert_allclose(error, 100 * np.hypot(1 / 4, np.std([0, 0.25] * 16, ddof=1) / np.sqrt(32)))
+    np.testing.assert_allclose(
+        error, 100 * np.hypot(1 / 4, np.std([0, 0.25] * 16, ddof=1) / np.sqrt(32))
+    )
 
 
 def test_the_error_of_a_mixtures_nll_is_the_spread_over_repeated_draws():

@@ -1,4 +1,6 @@
-"""The code that the page of short answers offers runs as it stands, and what it says of this project is so."""
+"""The code that the page of short answers offers runs as it stands, and what it says of this
+project is so.
+"""
 
 import re
 

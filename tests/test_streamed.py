@@ -1,4 +1,6 @@
-"""Streamed minibatches: the draws of data in memory, and memory that does not grow with the data."""
+"""Streamed minibatches: the draws of data in memory, and memory that does not grow with the
+data.
+"""
 
 import helpers  # noqa: F401, before BlackJAX
 from helpers import sgmcmc
@@ -44,9 +46,17 @@ def sampler():
 @pytest.mark.parametrize("num_warmup", [0, 60])
 def test_a_streamed_run_draws_what_data_in_memory_give(thousand, num_warmup):
     folder, data = thousand
-    sizes = {"batch_size": 20, "step_size": 1e-4, "num_warmup": num_warmup, "num_samples": 8, "thin": 5}
+    sizes = {
+        "batch_size": 20,
+        "step_size": 1e-4,
+        "num_warmup": num_warmup,
+        "num_samples": 8,
+        "thin": 5,
+    }
     starts, algorithm = jnp.arange(8.0).reshape(2, 4), sampler()
-    expected = sgmcmc.sample(jax.random.key(1), algorithm, starts, jax.tree.map(jnp.asarray, data), **sizes)
+    expected = sgmcmc.sample(
+        jax.random.key(1), algorithm, starts, jax.tree.map(jnp.asarray, data), **sizes
+    )
     found = streamed.sample(jax.random.key(1), algorithm, starts, folder, **sizes)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
@@ -70,10 +80,13 @@ def test_memory_does_not_grow_with_the_data(tmp_path, monkeypatch):
     found = {}
     for num_rows in (10_000, 5_000_000):
         memory.write(tmp_path, num_rows)
-        found[num_rows] = [np.array(memory.measured(way, num_rows, tmp_path)) for way in ("SG-MCMC", "SVI")]
+        found[num_rows] = [
+            np.array(memory.measured(way, num_rows, tmp_path)) for way in ("SG-MCMC", "SVI")
+        ]
     for small, large in zip(*found.values(), strict=True):
         own, most = large - small
-        # 5 million rows are 100 MB, of which 60 000 are read, and a row may bring a megabyte with it.
+        # 5 million rows are 100 MB, of which 60 000 are read, and a row may bring a megabyte with
+        # it.
         assert own < 15 and most < 60
 
 

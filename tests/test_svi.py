@@ -1,4 +1,6 @@
-"""Guides against closed forms: a linear model with known noise has a normal posterior and a known evidence."""
+"""Guides against closed forms: a linear model with known noise has a normal posterior and a known
+evidence.
+"""
 
 from helpers import densities, hierarchical, mcmc, networks, svi
 
@@ -13,7 +15,12 @@ import optax
 import pytest
 from jax.flatten_util import ravel_pytree
 from numpyro.infer import Trace_ELBO
-from numpyro.infer.autoguide import AutoIAFNormal, AutoLaplaceApproximation, AutoMultivariateNormal, AutoNormal
+from numpyro.infer.autoguide import (
+    AutoIAFNormal,
+    AutoLaplaceApproximation,
+    AutoMultivariateNormal,
+    AutoNormal,
+)
 from scipy import stats
 
 from experiments.svi import equal_cost, guides, models, moons
@@ -51,11 +58,15 @@ weigh = jax.jit(models.log_weights, static_argnums=(1, 2, 5))
 
 def fitted(guide, loss, args, num_steps=3000):
     """Fit, draw, and weigh."""
-    result = svi.fit(jax.random.key(0), linear, guide, args, num_steps=num_steps, loss=loss, optimizer=DECAYING)
+    result = svi.fit(
+        jax.random.key(0), linear, guide, args, num_steps=num_steps, loss=loss, optimizer=DECAYING
+    )
     key_draw, key_weigh = jax.random.split(jax.random.key(1))
     draws = draw(key_draw, linear, guide, result.params, args, 4000)["w"]
     if guide is AutoLaplaceApproximation:
-        with pytest.raises(ValueError, match="guide: given AutoLaplaceApproximation, whose ELBO is that of a point"):
+        with pytest.raises(
+            ValueError, match="guide: given AutoLaplaceApproximation, whose ELBO is that of a point"
+        ):
             models.log_weights(key_weigh, linear, guide, result.params, args, 1000)
         return result, np.asarray(draws), None
     log_weights = weigh(key_weigh, linear, guide, result.params, args, 1000)
@@ -73,8 +84,11 @@ def test_guides_with_correlations_find_the_exact_posterior(problem, guide):
     covariance = np.linalg.inv(precision)
     sd = np.sqrt(np.diag(covariance))
     np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.1 * sd.min())
-    np.testing.assert_allclose(np.cov(draws.T) / np.outer(sd, sd), covariance / np.outer(sd, sd), atol=0.08)
-    if guide is not AutoLaplaceApproximation:  # where a guide is exact its weights are all alike: the evidence
+    np.testing.assert_allclose(
+        np.cov(draws.T) / np.outer(sd, sd), covariance / np.outer(sd, sd), atol=0.08
+    )
+    # where a guide is exact its weights are all alike: the evidence
+    if guide is not AutoLaplaceApproximation:
         np.testing.assert_allclose(log_weights.mean(), evidence, atol=0.02)
         assert log_weights.std() < 0.2
 
@@ -116,9 +130,13 @@ def test_runs_are_mapped_over_keys_and_data(problem):
     runs = jax.jit(jax.vmap(lambda k, y: svi.run(k, linear, MEAN_FIELD, (x, y), num_steps=50)))
     result = runs(jax.random.split(jax.random.key(0), 2), many)
     assert result.losses.shape == (2, 50)
-    alone = svi.fit(jax.random.split(jax.random.key(0), 2)[1], linear, MEAN_FIELD, (x, many[1]), num_steps=50)
+    alone = svi.fit(
+        jax.random.split(jax.random.key(0), 2)[1], linear, MEAN_FIELD, (x, many[1]), num_steps=50
+    )
     np.testing.assert_allclose(result.losses[1], alone.losses, rtol=1e-3)
-    again = svi.fit(jax.random.split(jax.random.key(0), 2)[1], linear, MEAN_FIELD, (x, many[1]), num_steps=50)
+    again = svi.fit(
+        jax.random.split(jax.random.key(0), 2)[1], linear, MEAN_FIELD, (x, many[1]), num_steps=50
+    )
     assert (alone.losses == again.losses).all()
 
 
@@ -129,7 +147,9 @@ def test_an_elbo_that_is_not_finite_is_an_error(problem):
         w = numpyro.sample("w", dist.Normal(0.0, 1.0))
         numpyro.factor("y", jnp.where(w > 3.0, jnp.nan, 100 * w))
 
-    with pytest.raises(FloatingPointError, match=r"not finite from step \d+ on .*smaller step size"):
+    with pytest.raises(
+        FloatingPointError, match=r"not finite from step \d+ on .*smaller step size"
+    ):
         svi.fit(jax.random.key(0), breaks, MEAN_FIELD, args, num_steps=2000)
 
 
@@ -161,15 +181,21 @@ def labelled():
 def sites(params):
     """Name a network's parameters as NumPyro does."""
     layers = params["params"]
-    return {f"net/{layer}.{leaf}": value for layer in layers for leaf, value in layers[layer].items()}
+    return {
+        f"net/{layer}.{leaf}": value for layer in layers for leaf, value in layers[layer].items()
+    }
 
 
 def test_numpyro_states_the_same_density_of_classes(labelled):
     network, observed, params = labelled
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         model = partial(models.flat_model, network)
-        theirs = jax.jit(lambda at: numpyro.infer.util.log_density(model, (observed,), {}, at)[0])(sites(params))
-    np.testing.assert_allclose(densities.flat_log_density(network)(params, observed), theirs, rtol=1e-5)
+        theirs = jax.jit(lambda at: numpyro.infer.util.log_density(model, (observed,), {}, at)[0])(
+            sites(params)
+        )
+    np.testing.assert_allclose(
+        densities.flat_log_density(network)(params, observed), theirs, rtol=1e-5
+    )
     again = svi.network_position(sites(params))
     assert jax.tree.all(jax.tree.map(lambda a, b: bool((a == b).all()), again, params))
 
@@ -195,10 +221,18 @@ def test_the_group_model_has_the_density_of_the_hierarchical_network():
     position = mcmc.normal_starts(jax.random.key(3), hierarchical.shapes(moons.NETWORK, 3, 2), ())
     named = {f"sd/{name}": jnp.exp(value) for name, value in position["log_sd"].items()}
     for part in ("mean", "offset"):
-        named |= {f"{part}/{name}.{leaf}": v for name, layer in position[part].items() for leaf, v in layer.items()}
-    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-5), moons.group_position(named), position)
+        named |= {
+            f"{part}/{name}.{leaf}": v
+            for name, layer in position[part].items()
+            for leaf, v in layer.items()
+        }
+    jax.tree.map(
+        partial(np.testing.assert_allclose, rtol=1e-5), moons.group_position(named), position
+    )
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        theirs = jax.jit(lambda at: numpyro.infer.util.log_density(moons.group_model, (tasks,), {}, at)[0])(named)
+        theirs = jax.jit(
+            lambda at: numpyro.infer.util.log_density(moons.group_model, (tasks,), {}, at)[0]
+        )(named)
     jacobian = sum(position["log_sd"].values())
     found = hierarchical.log_density(moons.NETWORK)(position, tasks)
     np.testing.assert_allclose(found, theirs + jacobian, rtol=1e-5)

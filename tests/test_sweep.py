@@ -1,4 +1,6 @@
-"""Many fits on Dask's workers: nothing is lost with a worker, and one that runs out of memory says so."""
+"""Many fits on Dask's workers: nothing is lost with a worker, and one that runs out of memory says
+so.
+"""
 
 import os
 import signal
@@ -43,17 +45,24 @@ def test_a_worker_that_runs_out_of_memory_says_so_and_the_others_go_on():
         return of["number"]
 
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0, "distributed.worker.memory.pause": False}),
+        dask.config.set(
+            {"distributed.scheduler.allowed-failures": 0, "distributed.worker.memory.pause": False}
+        ),
         cluster(memory_limit="700MB") as local,
         Client(local) as client,
     ):
         found = dict(sweep.sweep(client, grow, [{"number": number} for number in range(3)]))
     assert (found[0], found[2]) == (0, 2)
-    with pytest.raises(MemoryError, match=r"group 1: its workers exceeded their memory, with \d+ MB"):
+    with pytest.raises(
+        MemoryError, match=r"group 1: its workers exceeded their memory, with \d+ MB"
+    ):
         raise found[1]
 
 
 def test_groups_differ_in_size_and_share_a_shape():
     groups = [sweep.group(number) for number in range(20)]
     assert {of["x"].shape for of in groups} == {(60, 2)}
-    assert len({of["weight"].sum() for of in groups}) > 5 and min(of["weight"].sum() for of in groups) >= 20
+    assert (
+        len({of["weight"].sum() for of in groups}) > 5
+        and min(of["weight"].sum() for of in groups) >= 20
+    )

@@ -1,4 +1,6 @@
-"""A table in, a model of its groups, predictions and a file: against sums by hand, and with what does not fit."""
+"""A table in, a model of its groups, predictions and a file: against sums by hand, and with what
+does not fit.
+"""
 
 from helpers import mcmc, networks
 
@@ -62,14 +64,24 @@ def made(kind="bernoulli", hidden=(3,), **changes):
     network = networks.MLP(hidden=hidden, use_bias=True, num_outputs=len(recipe.baseline))
     starts = mcmc.normal_starts(KEY, multilevel.shapes(network, recipe), (2, 3), scale=0.5)
     at = jax.tree.map(lambda leaf: leaf[0, 0], starts)
-    return rows, recipe, frames.encode(recipe, rows), network, multilevel.log_density(network, recipe), at, starts
+    return (
+        rows,
+        recipe,
+        frames.encode(recipe, rows),
+        network,
+        multilevel.log_density(network, recipe),
+        at,
+        starts,
+    )
 
 
 def by_hand(rows, recipe, hidden, at):
     """Log likelihood of every row, in NumPy, one row after the other."""
     at, found = jax.tree.map(lambda leaf: np.asarray(leaf, float), at), []
     indicators = [rows.sex == "m", rows.smokes]
-    features = np.stack([(rows.age - rows.age.mean()) / rows.age.std(ddof=0), *indicators], axis=1).astype(float)
+    features = np.stack(
+        [(rows.age - rows.age.mean()) / rows.age.std(ddof=0), *indicators], axis=1
+    ).astype(float)
     last = f"Dense_{len(hidden)}"
     for x, (_, row) in zip(features, rows.iterrows(), strict=True):
         level = {name: recipe.levels[name].index(row[name]) for name in recipe.groups}
@@ -81,7 +93,11 @@ def by_hand(rows, recipe, hidden, at):
                     weights[name] += sd * at["offset"][group][layer][name][level[group]]
             x = x @ weights["kernel"] / np.sqrt(len(x) if recipe.fan_in else 1) + weights["bias"]
             x = x if layer == last else np.tanh(x)
-        x = x + recipe.baseline + np.exp(at["log_sd"]["family"]) * at["offset"]["family"][level["family"]]
+        x = (
+            x
+            + recipe.baseline
+            + np.exp(at["log_sd"]["family"]) * at["offset"]["family"][level["family"]]
+        )
         y, dispersion = row[recipe.outcome], np.exp(at.get("log_dispersion", 0.0))
         if recipe.kind == "bernoulli":
             found.append(-np.log1p(np.exp(-x[0] if y else x[0])))
@@ -119,12 +135,19 @@ def test_the_gradient_is_right_for_whatever_is_learnt(kind):
     direction = mcmc.normal_starts(jax.random.key(5), at, ())
     for name in at:  # each part alone: a part without a gradient cannot hide
         step = {
-            part: jax.tree.map(lambda leaf, on=part == name: jnp.float32(on) * leaf, direction[part]) for part in at
+            part: jax.tree.map(
+                lambda leaf, on=part == name: jnp.float32(on) * leaf, direction[part]
+            )
+            for part in at
         }
-        ahead, back = (jax.tree.map(lambda a, b, e=e: a + jnp.float32(e) * b, at, step) for e in (1e-2, -1e-2))
+        ahead, back = (
+            jax.tree.map(lambda a, b, e=e: a + jnp.float32(e) * b, at, step) for e in (1e-2, -1e-2)
+        )
         slope = (density(ahead, table) - density(back, table)) / 2e-2
         pairs = zip(jax.tree.leaves(gradient), jax.tree.leaves(step), strict=True)
-        np.testing.assert_allclose(slope, sum((a * b).sum() for a, b in pairs), rtol=2e-2, atol=0.05)
+        np.testing.assert_allclose(
+            slope, sum((a * b).sum() for a, b in pairs), rtol=2e-2, atol=0.05
+        )
         assert abs(slope) > 0.1, name
 
 
@@ -145,8 +168,12 @@ def test_a_prediction_is_the_outcomes_distribution_row_by_row(kind):
     y = rows[recipe.outcome]
     values = y.map(recipe.classes.index) if kind in ("bernoulli", "categorical") else y
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        found = multilevel.predict(KEY, network, recipe, starts, table).log_prob(jnp.asarray(values.to_numpy(), float))
-    expected = by_hand(rows, recipe, (3,), at) - (np.log(recipe.classes[1]) if kind == "normal" else 0.0)
+        found = multilevel.predict(KEY, network, recipe, starts, table).log_prob(
+            jnp.asarray(values.to_numpy(), float)
+        )
+    expected = by_hand(rows, recipe, (3,), at) - (
+        np.log(recipe.classes[1]) if kind == "normal" else 0.0
+    )
     assert found.shape == (2, 3, 200)
     np.testing.assert_allclose(found[0, 0], expected, rtol=1e-3, atol=1e-4)
 
@@ -165,7 +192,9 @@ def test_a_new_group_is_drawn_from_the_groups_own_distribution():
 
 def test_a_table_with_an_unknown_group_trains_nothing():
     rows, recipe, _, _, density, at, _ = made()
-    stranger = frames.encode(recipe, rows.assign(family=np.where(rows.index == 3, 999, rows.family)))
+    stranger = frames.encode(
+        recipe, rows.assign(family=np.where(rows.index == 3, 999, rows.family))
+    )
     assert np.isnan(density(at, stranger))
     starts = jax.tree.map(lambda leaf: leaf[None], at)
     with pytest.raises(ValueError, match="the log density is not finite"):
@@ -183,7 +212,9 @@ def test_draws_of_another_model_are_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("kind", "hidden"), [("normal", ()), ("bernoulli", (3,)), ("categorical", (3,))])
+@pytest.mark.parametrize(
+    ("kind", "hidden"), [("normal", ()), ("bernoulli", (3,)), ("categorical", (3,))]
+)
 def test_the_weights_of_a_group_predict_its_rows(kind, hidden):
     rows, recipe, _, network, _, _, starts = made(kind, hidden)
     row = rows.iloc[[7]]
@@ -198,7 +229,9 @@ def test_the_weights_of_a_group_predict_its_rows(kind, hidden):
     x = x + shift
     found = multilevel.predict(KEY, network, recipe, starts, frames.encode(recipe, row))
     if kind == "normal":
-        np.testing.assert_allclose(found.mean(), recipe.classes[0] + recipe.classes[1] * x, rtol=1e-5)
+        np.testing.assert_allclose(
+            found.mean(), recipe.classes[0] + recipe.classes[1] * x, rtol=1e-5
+        )
     else:
         logits = found.logits_parameter()
         np.testing.assert_allclose(logits.reshape(x.shape), x, rtol=1e-4, atol=1e-5)
@@ -237,7 +270,9 @@ def test_leaving_a_group_out_is_the_table_without_its_rows(name):
     assert len(weights) == len(recipe.levels[name])
     for level, weight in zip(recipe.levels[name][:3], weights, strict=False):
         without = frames.encode(recipe, rows[rows[name] != level])
-        np.testing.assert_allclose(density(at, table._replace(weight=weight)), density(at, without), rtol=1e-5)
+        np.testing.assert_allclose(
+            density(at, table._replace(weight=weight)), density(at, without), rtol=1e-5
+        )
     with pytest.raises(ValueError, match="name: given 'age', expected one of"):
         multilevel.leave_out(recipe, table, "age")
 
@@ -245,7 +280,9 @@ def test_leaving_a_group_out_is_the_table_without_its_rows(name):
 def test_a_row_without_outcome_counts_for_nothing():
     rows, recipe, table, _, density, at, _ = made("poisson")
     blank = pd.concat([rows, rows.head(4).assign(visits=np.nan)])
-    np.testing.assert_allclose(density(at, frames.encode(recipe, blank)), density(at, table), rtol=1e-6)
+    np.testing.assert_allclose(
+        density(at, frames.encode(recipe, blank)), density(at, table), rtol=1e-6
+    )
     assert frames.encode(recipe, rows.drop(columns="visits")).weight.sum() == 0
 
 
@@ -254,7 +291,8 @@ def test_what_training_rows_taught_is_all_that_later_rows_get():
     rows.loc[[0, 5], "age"] = np.nan
     rows.loc[3, "sex"] = None
     recipe = frames.learn(rows, "ill", FEATURES, {"site": "network"}, missing="median")
-    table = frames.encode(recipe, rows.iloc[:1])  # the features in order: age, its hole, sex, smokes
+    # the features in order: age, its hole, sex, smokes
+    table = frames.encode(recipe, rows.iloc[:1])
     fill = rows.age.median()
     mean, sd, *_ = recipe.numbers["age"]
     expected = [(fill - mean) / sd, 1.0, rows.sex[0] == "m", 0.0, rows.smokes[0]]
@@ -262,7 +300,9 @@ def test_what_training_rows_taught_is_all_that_later_rows_get():
     assert recipe.categories == {"sex": ["f", "m", "missing"], "smokes": ["False", "True"]}
     whole = frames.learn(frame(), "ill", FEATURES, {"site": "network"}, missing="median")
     later = frame().iloc[:1].assign(age=np.nan)
-    np.testing.assert_allclose(frames.encode(whole, later).x[0, 0, 0], whole_median(whole), rtol=1e-4)
+    np.testing.assert_allclose(
+        frames.encode(whole, later).x[0, 0, 0], whole_median(whole), rtol=1e-4
+    )
 
 
 def whole_median(recipe):
@@ -284,7 +324,9 @@ def test_another_hyperprior_is_the_sds_alone():
     _, recipe, table, network, density, at, _ = made()
     wide = multilevel.log_density(network, recipe, tfd.HalfNormal(5.0))
     sds = [np.exp(leaf) for leaf in jax.tree.leaves(at["log_sd"])]
-    expected = sum(scipy.stats.halfnorm(scale=5).logpdf(sd) - scipy.stats.halfnorm.logpdf(sd) for sd in sds)
+    expected = sum(
+        scipy.stats.halfnorm(scale=5).logpdf(sd) - scipy.stats.halfnorm.logpdf(sd) for sd in sds
+    )
     np.testing.assert_allclose(wide(at, table) - density(at, table), expected, atol=2e-3)
 
 
@@ -305,7 +347,9 @@ print(json.dumps(multilevel.predict(jax.random.key(11), network, recipe, draws, 
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     np.testing.assert_allclose(json.loads(run.stdout), expected, rtol=1e-4)
     assert arviz.from_netcdf(str(path)).posterior["mean.Dense_0.kernel"].shape[:2] == (2, 3)
-    with pytest.raises(ValueError, match=r"activation: given <lambda>, expected a function of flax.linen"):
+    with pytest.raises(
+        ValueError, match=r"activation: given <lambda>, expected a function of flax.linen"
+    ):
         files.save(path, networks.MLP(activation=lambda x: nn.tanh(x)), recipe, None)
 
 
@@ -321,27 +365,59 @@ def test_the_cost_grows_with_the_draws():
     ("change", "settings", "text"),
     [
         (lambda f: f.iloc[:0], {}, "given 0 rows"),
-        (lambda f: f.drop(columns="age"), {}, r"no columns \['age'\], .*expected rows, features, and each of"),
+        (
+            lambda f: f.drop(columns="age"),
+            {},
+            r"no columns \['age'\], .*expected rows, features, and each of",
+        ),
         (lambda f: f.assign(age=1.0), {}, "age: given 1.0 in all 200 rows"),
         (lambda f: f.assign(ill=True), {}, "ill: given True in all 200 rows"),
-        (lambda f: f.assign(age=np.where(f.index == 3, np.nan, f.age)), {}, "missing values: given {'age': 1}"),
-        (lambda f: f.assign(site=f.site.where(f.index > 1)), {"missing": "median"}, "given {'site': 2}"),
-        (lambda f: f.assign(age=np.where(f.index == 3, np.inf, f.age)), {}, "age: given 1 values that are not finite"),
+        (
+            lambda f: f.assign(age=np.where(f.index == 3, np.nan, f.age)),
+            {},
+            "missing values: given {'age': 1}",
+        ),
+        (
+            lambda f: f.assign(site=f.site.where(f.index > 1)),
+            {"missing": "median"},
+            "given {'site': 2}",
+        ),
+        (
+            lambda f: f.assign(age=np.where(f.index == 3, np.inf, f.age)),
+            {},
+            "age: given 1 values that are not finite",
+        ),
         (lambda f: f.assign(ill=f.kind), {}, "ill: given .*expected two classes"),
         (lambda f: f.assign(ill=f.age), {"kind": "poisson"}, "expected values that are poisson"),
-        (lambda f: f.assign(ill=2**24 + f.visits), {"kind": "poisson"}, "given .*expected .*0 to 16777215"),
+        (
+            lambda f: f.assign(ill=2**24 + f.visits),
+            {"kind": "poisson"},
+            "given .*expected .*0 to 16777215",
+        ),
         (lambda f: f.assign(ill=f.kind), {"kind": "normal"}, "ill: given str, .*expected numbers"),
-        (lambda f: f.assign(ill=-f.visits), {"kind": "negative binomial"}, "expected values that are negative"),
+        (
+            lambda f: f.assign(ill=-f.visits),
+            {"kind": "negative binomial"},
+            "expected values that are negative",
+        ),
         (lambda f: f, {"kind": "gamma"}, "kind: given 'gamma', expected one of"),
         (lambda f: f, {"missing": "mean"}, "missing: given 'mean', expected one of"),
         (lambda f: f, {"groups": {"site": "slope"}}, "groups: given 'slope', expected one of"),
-        (lambda f: f, {"groups": ["site"]}, r"groups, features: given \['site'\] .*expected a dict and a list"),
+        (
+            lambda f: f,
+            {"groups": ["site"]},
+            r"groups, features: given \['site'\] .*expected a dict and a list",
+        ),
         (lambda f: f, {"features": "age"}, "groups, features: .*'age', expected a dict and a list"),
         (lambda f: f, {"features": ["age", "age"]}, r"twice \['age'\]"),
         (lambda f: f, {"features": ["age", "site"]}, r"twice \['site'\]"),
         (lambda f: pd.concat([f, f.age], axis=1), {}, r"twice \['age'\]"),
         (lambda f: f, {"features": []}, r"features \[\]"),
-        (lambda f: f.assign(age=f.age.astype(str)), {}, "age: given text of 200 levels, expected few"),
+        (
+            lambda f: f.assign(age=f.age.astype(str)),
+            {},
+            "age: given text of 200 levels, expected few",
+        ),
         (lambda f: f.assign(site="a"), {}, r"site: given \['a'\], expected two or more"),
         (
             lambda f: f.assign(site=f.site.where(f.index > 1, 5)),
@@ -371,7 +447,10 @@ def test_training_rows_that_do_not_fit(change, settings, text):
         (lambda f: f.assign(ill="perhaps"), "ill: given .*perhaps"),
         (lambda f: f.assign(age=np.inf), "age: given 200 values that are not finite"),
         (lambda f: f.assign(site=range(200)), "site: given .*expected groups like 'a'"),
-        (lambda f: f.assign(doctor=f.doctor.astype(str)), r"doctor: given \['1\d'.*expected groups like 10"),
+        (
+            lambda f: f.assign(doctor=f.doctor.astype(str)),
+            r"doctor: given \['1\d'.*expected groups like 10",
+        ),
         (lambda f: f.assign(age="old"), "age: given str, .*expected numbers"),
     ],
 )

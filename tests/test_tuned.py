@@ -1,4 +1,6 @@
-"""Minibatch samplers tuned by their own runs: the rule, the kernel with centres of its own, equal costs."""
+"""Minibatch samplers tuned by their own runs: the rule, the kernel with centres of its own, equal
+costs.
+"""
 
 from helpers import data, mcmc, networks
 
@@ -22,15 +24,24 @@ def runs(mean, spread, num_chains=4):
 
 def test_the_largest_step_that_matches_half_of_it_is_taken():
     error = 0.001
-    steps = [runs(0.5, error), runs(0.501, error), runs(0.502, error), runs(0.51, error), runs(0.53, error)]
+    steps = [
+        runs(0.5, error),
+        runs(0.501, error),
+        runs(0.502, error),
+        runs(0.51, error),
+        runs(0.53, error),
+    ]
     assert tuned.chosen(steps) == 2
     assert tuned.chosen(steps, margin=0.009) == 3
-    assert tuned.chosen([*steps[:2], None, *steps[3:]]) == 1  # a step at which a chain left the numbers
+    # a step at which a chain left the numbers
+    assert tuned.chosen([*steps[:2], None, *steps[3:]]) == 1
     assert tuned.chosen([steps[0], steps[3], steps[4]]) == -1
 
 
 def test_chains_that_stray_match_nothing():
-    """Nor do they if their distance is what chance explains: then it would be so whatever the step does."""
+    """Nor do they if their distance is what chance explains: then it would be so whatever the step
+    does.
+    """
     steps = [runs(0.5, 0.02), runs(0.501, 0.02)]
     apart, chance = tuned.distance(*steps)
     assert tuned.beyond(apart, chance) < apart and chance > tuned.MARGIN
@@ -52,7 +63,9 @@ def points():
 
 def test_a_step_with_a_centre_of_its_own_is_that_of_blackjax(points):
     shapes = networks.parameter_shapes(tuned.NETWORK, 2)
-    start, centre = (jax.tree.map(lambda a: a[i], mcmc.normal_starts(KEY, shapes, (2,))) for i in range(2))
+    start, centre = (
+        jax.tree.map(lambda a: a[i], mcmc.normal_starts(KEY, shapes, (2,))) for i in range(2)
+    )
     slope = gradients.grad_estimator(tuned.log_prior, tuned.log_likelihood, 100)
     batch = jax.tree.map(lambda a: a[:20], points)
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):

@@ -1,4 +1,6 @@
-"""The harness itself: right draws and the sampler pass it, wrong ones do not, and its exact values are exact."""
+"""The harness itself: right draws and the sampler pass it, wrong ones do not, and its exact values
+are exact.
+"""
 
 from helpers import hmc, mcmc, verify
 from helpers.diagnostics import CHANCE
@@ -41,7 +43,8 @@ def test_right_draws_pass_as_often_as_promised():
     [
         lambda x: x + 0.2,
         lambda x: 1.1 * x,
-        lambda x: np.where((x > 0) & (np.arange(x.shape[1]) % 5 == 0), -x, x),  # the right mode weighs too little
+        # the right mode weighs too little
+        lambda x: np.where((x > 0) & (np.arange(x.shape[1]) % 5 == 0), -x, x),
     ],
     ids=["shifted", "too wide", "wrong weights"],
 )
@@ -57,7 +60,9 @@ def test_quantities_and_exact_values_do_in_place_of_a_target():
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
     assert verify.judge(quantities[..., 0], TWO_MODES.exact[0]).passed.shape == (1,)
-    with pytest.raises(ValueError, match=r"draws, target: given \(2,\) quantities and \(3,\) exact values"):
+    with pytest.raises(
+        ValueError, match=r"draws, target: given \(2,\) quantities and \(3,\) exact values"
+    ):
         verify.judge(quantities[..., :2], TWO_MODES.exact)
 
 
@@ -74,12 +79,14 @@ def autoregressive(random, shape, correlation):
 def test_right_chains_fail_as_often_as_they_may(num_quantities, num_runs, chance):
     random = np.random.default_rng(1)
     runs = (autoregressive(random, (4, 1000, num_quantities), 0.5) for _ in range(num_runs))
-    failed = sum(not verify.judge(run, np.zeros(num_quantities), chance).passed.all() for run in runs)
+    failed = sum(
+        not verify.judge(run, np.zeros(num_quantities), chance).passed.all() for run in runs
+    )
     assert failed <= stats.binom.isf(1e-5, num_runs, 2 * chance)
 
 
-# Of 2000 simulated runs, 4 x 1000 draws, those that were found with one of so many quantities off, by effective draws
-# and by how many standard deviations its mean was off.
+# Of 2000 simulated runs, 4 x 1000 draws, those that were found with one of so many quantities off,
+# by effective draws and by how many standard deviations its mean was off.
 FOUND = {(1000, 0.2): {1: 1914, 20: 1733}, (4000, 0.1): {1: 1944, 20: 1762}}
 
 
@@ -107,7 +114,9 @@ def test_what_hardly_moves_gets_no_verdict():
 def test_differences_are_in_standard_deviations_of_the_quantity():
     draws = independent(3, 4000)
     verdict = verify.judge(draws, TWO_MODES)
-    assert verdict.difference[0] == pytest.approx((draws.mean() - TWO_MODES.exact[0]) / draws.std(), abs=1e-5)
+    assert verdict.difference[0] == pytest.approx(
+        (draws.mean() - TWO_MODES.exact[0]) / draws.std(), abs=1e-5
+    )
     assert verdict.error[0] == pytest.approx(1 / np.sqrt(16000), rel=0.2)
 
 
@@ -133,11 +142,15 @@ def test_densities_and_gradients_are_finite_and_quantities_have_names(name):
     assert target.quantities(position).shape == target.exact.shape == (len(target.labels),)
 
 
-@pytest.mark.parametrize("name", ["correlated Gaussian", "linear regression", "funnel, non-centred", "two modes"])
+@pytest.mark.parametrize(
+    "name", ["correlated Gaussian", "linear regression", "funnel, non-centred", "two modes"]
+)
 def test_densities_integrate_to_the_exact_values(name):
     """By importance sampling from a normal approximation at the mode, wide enough for all modes."""
     target = TARGETS[name]
-    flat, unravel = jax.flatten_util.ravel_pytree(jax.tree.map(lambda a: jnp.zeros(a.shape), target.position))
+    flat, unravel = jax.flatten_util.ravel_pytree(
+        jax.tree.map(lambda a: jnp.zeros(a.shape), target.position)
+    )
 
     def density(vector):
         return target.log_density(unravel(vector))
@@ -152,14 +165,18 @@ def test_densities_integrate_to_the_exact_values(name):
     log_weight = np.asarray(jax.jit(jax.vmap(density))(jnp.asarray(draws, jnp.float32)), np.float64)
     log_weight -= stats.multivariate_normal(mean, covariance).logpdf(draws)
     weight = np.exp(log_weight - log_weight.max())
-    values = np.asarray(jax.jit(jax.vmap(lambda v: target.quantities(unravel(v))))(jnp.asarray(draws, jnp.float32)))
+    values = np.asarray(
+        jax.jit(jax.vmap(lambda v: target.quantities(unravel(v))))(jnp.asarray(draws, jnp.float32))
+    )
     found = (weight[:, None] * values).sum(axis=0) / weight.sum()
     error = np.sqrt((weight[:, None] ** 2 * (values - found) ** 2).sum(axis=0)) / weight.sum()
     assert (np.abs(found - target.exact) < 5 * error + 1e-3).all()
 
 
 def test_eight_schools_against_two_dimensional_sums():
-    """The page's values come from one integral over tau; here the sum is over mu and tau, theta given both."""
+    """The page's values come from one integral over tau; here the sum is over mu and tau, theta
+    given both.
+    """
     y = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
     sd = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
     mu, log_tau = np.linspace(-25, 30, 400)[:, None], np.linspace(-9, 7, 1200)[None]
@@ -180,7 +197,9 @@ def test_eight_schools_against_two_dimensional_sums():
 def test_without_the_jacobian_the_density_differs_by_it():
     position = {"mu": jnp.float32(1.0), "log_tau": jnp.float32(0.7), "offset": jnp.zeros(8)}
     right, wrong = TARGETS["eight schools"], targets.eight_schools(jacobian=False)
-    assert float(right.log_density(position) - wrong.log_density(position)) == pytest.approx(0.7, abs=1e-4)
+    assert float(right.log_density(position) - wrong.log_density(position)) == pytest.approx(
+        0.7, abs=1e-4
+    )
 
 
 def test_ranks_count_the_draws_below():
@@ -256,14 +275,20 @@ def unit_normal(position, task):
     return -0.5 * (position**2).sum()
 
 
-UNIT_NORMAL = targets.moments("unit normal", unit_normal, jax.ShapeDtypeStruct((2,), jnp.float32), lambda x: x, 2)
+UNIT_NORMAL = targets.moments(
+    "unit normal", unit_normal, jax.ShapeDtypeStruct((2,), jnp.float32), lambda x: x, 2
+)
 
 
 def three_verdicts():
-    """Draw with keys of three tasks, all the same, with trajectories of one step, and judge each."""
+    """Draw with keys of three tasks, all the same, with trajectories of one step, and judge
+    each.
+    """
     starts = mcmc.normal_starts(jax.random.key(0), UNIT_NORMAL.position, (3, 4))
     sizes = {"num_samples": 4000, "target_acceptance": 0.7, "max_tree_depth": 1}
-    draws = mcmc.sample(jax.random.key(1), unit_normal, starts, tasks=np.zeros(3, np.float32), **sizes).draws
+    draws = mcmc.sample(
+        jax.random.key(1), unit_normal, starts, tasks=np.zeros(3, np.float32), **sizes
+    ).draws
     return [verify.judge(task, UNIT_NORMAL) for task in draws]
 
 

@@ -1,4 +1,6 @@
-"""Sphinx extension: the pages of helpers, made from docstrings, and links to them wherever a page names a helper."""
+"""Sphinx extension: the pages of helpers, made from docstrings, and links to them wherever a page
+names a helper.
+"""
 
 import ast
 import inspect
@@ -10,7 +12,9 @@ from sphinx.ext.autodoc import FunctionDocumenter
 
 
 def mark_up(app, what, name, obj, options, lines):
-    """Turn a docstring as the house writes it into markup: calls are indented, errors begin a line, * is a star."""
+    """Turn a docstring as the house writes it into markup: calls are indented, errors begin a line,
+    * is a star.
+    """
 
     def part(text):
         if text.startswith("    "):
@@ -19,13 +23,20 @@ def mark_up(app, what, name, obj, options, lines):
         if text.startswith(("Args:\n", "Returns:\n")):  # for napoleon
             return plain(text)
         if re.match(r"\w+(Error|Warning): ", text):
-            text = re.sub(r"\s+", " ", re.sub(r"^(?=\w+(?:Error|Warning): )", "\0", text, flags=re.M))
-            return "\n".join(f":raises {plain(one.strip())}" for one in text.split("\0") if one.strip())
+            text = re.sub(
+                r"\s+", " ", re.sub(r"^(?=\w+(?:Error|Warning): )", "\0", text, flags=re.M)
+            )
+            return "\n".join(
+                f":raises {plain(one.strip())}" for one in text.split("\0") if one.strip()
+            )
         return plain(text)
 
     def plain(text):
         pieces = re.split(r"(``[^`]+``)", text)  # literals between the rest
-        pieces[::2] = [re.sub(r"([*|`]|_\b)", r"\\\1", re.sub(r"^(?=\w)", r"\\ ", piece)) for piece in pieces[::2]]
+        pieces[::2] = [
+            re.sub(r"([*|`]|_\b)", r"\\\1", re.sub(r"^(?=\w)", r"\\ ", piece))
+            for piece in pieces[::2]
+        ]
         return "".join(pieces).removeprefix("\\ ")
 
     parts = [part(text) for text in "\n".join(lines).strip("\n").split("\n\n")]
@@ -36,7 +47,9 @@ def mark_up(app, what, name, obj, options, lines):
 
 
 def sign(app, what, name, obj, options, signature, returned):
-    """Show a signature as its source has it, in which shapes are short, less what Flax adds to a module."""
+    """Show a signature as its source has it, in which shapes are short, less what Flax adds to a
+    module.
+    """
     if what not in ("class", "function"):
         return None
     node = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(obj)))).body[0]
@@ -63,12 +76,16 @@ class CompiledDocumenter(FunctionDocumenter):
 
 
 def link_helpers(app, pagename, templatename, context, doctree):
-    """Lead from what a page imports from helpers, where its code or its text in backticks names it, to its entry."""
+    """Lead from what a page imports from helpers, where its code or its text in backticks names it,
+    to its entry.
+    """
     if doctree is None or pagename == "book/api" or "body" not in context:
         return
     entries, names = app.env.get_domain("py").objects, {"helpers": "helpers"}
     source = Path(app.env.doc2path(pagename)).read_text()
-    for module, imported in re.findall(r"^from ((?:helpers|tables)[\w.]*) import ([\w, ]+)$", source, flags=re.M):
+    for module, imported in re.findall(
+        r"^from ((?:helpers|tables)[\w.]*) import ([\w, ]+)$", source, flags=re.M
+    ):
         for name, _, alias in (one.strip().partition(" as ") for one in imported.split(",")):
             names[alias or name] = f"{module}.{name}"
 

@@ -1,4 +1,6 @@
-"""Sphinx extension: formulas are set when the book is built, so that pages show them at once and run no script."""
+"""Sphinx extension: formulas are set when the book is built, so that pages show them at once and
+run no script.
+"""
 
 import json
 import re
@@ -18,7 +20,8 @@ FORMULA = re.compile(
 
 
 def set_formulas(app, exception):
-    """Put MathJax's output where TeX stands in the pages, and link its style sheet where there is some.
+    """Put MathJax's output where TeX stands in the pages, and link its style sheet where there is
+    some.
 
     ExtensionError: MathJax does not understand a formula.
     """
@@ -41,7 +44,9 @@ def set_formulas(app, exception):
         raise ExtensionError(f"MathJax does not understand {wrong}")
     Path(app.outdir, "_static/formulas.css").write_text(output["style"])
     for path, text in pages.items():
-        new, count = FORMULA.subn(lambda match: (match["before"] or match["above"]) + of[key(match)], text)
+        new, count = FORMULA.subn(
+            lambda match: (match["before"] or match["above"]) + of[key(match)], text
+        )
         if count:
             root = "../" * (len(path.relative_to(app.outdir).parts) - 1)
             link = f'<link rel="stylesheet" href="{root}_static/formulas.css" />\n</head>'

@@ -1,7 +1,7 @@
 """Sphinx extension: from every page a notebook for people, whose prose is what the site shows.
 
-They are numbered in the order of the contents and lie in ``_sources/notebooks`` of the site, beside the package's
-wheel. The download button offers them, and ``make lab`` opens copies.
+They are numbered in the order of the contents and lie in ``_sources/notebooks`` of the site, beside
+the package's wheel. The download button offers them, and ``make lab`` opens copies.
 """
 
 from helpers.pages import DOTS, GLUED
@@ -25,16 +25,21 @@ from PIL import Image
 from plain_markdown import Page, block
 from sources import ARCHIVE, FOLDER, WHEEL, build_wheel, notebooks, write_archive
 
-KERNEL = {"kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}}
+KERNEL = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+}
 FIRST = """\
-# Numbers in the text are those of the website's run; a cell that you run shows its own.
-# The code needs Python 3.11 to 3.13 and the wheel beside this notebook on the website; this installs it:
+# Numbers in the text are those of the website's run; a cell that you run shows its own. The code
+# needs Python 3.11 to 3.13 and the wheel beside this notebook on the website; this installs it:
 import importlib.util, os
 
 if importlib.util.find_spec("helpers") is None:
     %pip install --quiet {wheel}
 os.environ["BOOK_READER"] = "1"  # long calls then say how far they are"""
-LEFT_OUT, SHOWN_ALONE = "makes what the text and the figures around it show", "code of what is shown below"
+LEFT_OUT, SHOWN_ALONE = (
+    "makes what the text and the figures around it show",
+    "code of what is shown below",
+)
 STILL = "*On the website this is a playground: you move the points and the prior, and the posterior is sampled anew.*"
 
 
@@ -58,7 +63,9 @@ def title_of(env, name: str) -> str:
 
 
 def link(env, name, cited, address, text):
-    """Return a link of a page: to another notebook, within this one, to the list of what it cites, or elsewhere."""
+    """Return a link of a page: to another notebook, within this one, to the list of what it cites,
+    or elsewhere.
+    """
     if re.match(r"[a-z]+:", address):
         return f"[{text}]({address})"
     path, _, fragment = urljoin(f"{name}.html", address).partition("#")
@@ -102,40 +109,59 @@ def figures(notebook: nbformat.NotebookNode) -> dict[str, Figure]:
     """Return the figures that cells have glued, by name."""
     found = {}
     for index, cell in enumerate(notebook.cells):
-        made = [output for output in cell.get("outputs", []) if "image/png" in output.get("data", {})]
+        made = [
+            output for output in cell.get("outputs", []) if "image/png" in output.get("data", {})
+        ]
         names = [output.metadata.get("scrapbook", {}).get("name", "") for output in made]
-        found |= {name: Figure(index, len(made) == 1, output) for name, output in zip(names, made, strict=True)}
+        found |= {
+            name: Figure(index, len(made) == 1, output)
+            for name, output in zip(names, made, strict=True)
+        }
     return found
 
 
 def code_cell(cell: nbformat.NotebookNode, solution: str = "") -> nbformat.NotebookNode:
-    """Return a code cell for a person: folded where the site folds it or leaves it out, with what is to be seen of it.
+    """Return a code cell for a person: folded where the site folds it or leaves it out, with what
+    is to be seen of it.
 
     The first line of what is folded, which JupyterLab and VS Code show, says what it is.
     """
-    tags, prompt = {*cell.metadata.get("tags", [])}, cell.metadata.get("mystnb", {}).get("code_prompt_show", "")
+    tags, prompt = (
+        {*cell.metadata.get("tags", [])},
+        cell.metadata.get("mystnb", {}).get("code_prompt_show", ""),
+    )
     left_out = LEFT_OUT if "remove-cell" in tags else SHOWN_ALONE if "remove-input" in tags else ""
     label = solution or prompt.removeprefix("code: ") or left_out
-    made = new_code_cell(f"# {label}\n{cell.source}" if label else cell.source, execution_count=cell.execution_count)
+    made = new_code_cell(
+        f"# {label}\n{cell.source}" if label else cell.source, execution_count=cell.execution_count
+    )
     if label:
         made.metadata["jupyter"] = {"source_hidden": True}
         if solution or "remove-cell" in tags:
             made.metadata["jupyter"]["outputs_hidden"] = True
     pictures = [output for output in cell.outputs if "image/png" in output.get("data", {})]
     for output in cell.outputs if "remove-cell" not in tags else []:
-        if output in pictures and len(pictures) == 1:  # several are shown below, each with its caption
+        # several are shown below, each with its caption
+        if output in pictures and len(pictures) == 1:
             made.outputs.append(shown(output))
-        unseen = output.get("name") == "stderr" or any(kind.startswith(GLUED) for kind in output.get("data", {}))
+        unseen = output.get("name") == "stderr" or any(
+            kind.startswith(GLUED) for kind in output.get("data", {})
+        )
         if output not in pictures and not unseen and "remove-output" not in tags:
             made.outputs.append(output)
     return made
 
 
 def shown(output: nbformat.NotebookNode, alt: str = "") -> nbformat.NotebookNode:
-    """Return a figure as a picture of the size that it has on the site; not all readers of notebooks show vectors."""
+    """Return a figure as a picture of the size that it has on the site; not all readers of
+    notebooks show vectors.
+    """
     picture = output.data["image/png"]
     with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
-        size = {name: round(96 / DOTS * value) for name, value in (("width", image.width), ("height", image.height))}
+        size = {
+            name: round(96 / DOTS * value)
+            for name, value in (("width", image.width), ("height", image.height))
+        }
     about = {"image/png": size | ({"alt": alt} if alt else {})}
     return nbformat.v4.new_output("display_data", data={"image/png": picture}, metadata=about)
 
@@ -149,7 +175,9 @@ def attached(name: str, alt: str, picture: str, text: str) -> nbformat.NotebookN
 
 
 def assemble(parts: list, notebook: nbformat.NotebookNode | None) -> list[nbformat.NotebookNode]:
-    """Return the cells of a page. What the site leaves out, and later cells need, follows the code that it followed."""
+    """Return the cells of a page. What the site leaves out, and later cells need, follows the code
+    that it followed.
+    """
     made = figures(notebook) if notebook else {}
     cells, ends, above, prose = [], {-1: 1}, -1, False  # ends: of a code cell and its captions
     for part in parts:
@@ -174,7 +202,9 @@ def assemble(parts: list, notebook: nbformat.NotebookNode | None) -> list[nbform
         if above >= 0:
             ends[above] = len(cells)
     places = {part.index for part in parts if isinstance(part, Code)}
-    code = [i for i, cell in enumerate(notebook.cells if notebook else ()) if cell.cell_type == "code"]
+    code = [
+        i for i, cell in enumerate(notebook.cells if notebook else ()) if cell.cell_type == "code"
+    ]
     for i in reversed([i for i in code if i not in places]):
         cells.insert(ends[max(j for j in ends if j < i)], code_cell(notebook.cells[i]))
     return cells
@@ -206,17 +236,30 @@ def derive(app, pagename, templatename, context, doctree):
     if doctree is None:
         return
     cited: dict[str, None] = {}
-    page = Page(stem(pagename), labels(app.env, pagename), partial(link, app.env, pagename, cited), app.builder)
+    page = Page(
+        stem(pagename),
+        labels(app.env, pagename),
+        partial(link, app.env, pagename, cited),
+        app.builder,
+    )
     notebook = executed(app, pagename)
     parts = list(pieces(doctree, page))
     cells = assemble(parts, notebook)
-    cells[0].source = cells[0].source.replace(app.env.titles[pagename].astext(), title_of(app.env, pagename), 1)
+    cells[0].source = cells[0].source.replace(
+        app.env.titles[pagename].astext(), title_of(app.env, pagename), 1
+    )
     cells += cited_works(cited, page) + [contents(app.env)] * (pagename == app.config.root_doc)
     metadata = KERNEL
     if notebook:
-        wheel = urljoin(app.config.html_baseurl, f"{FOLDER}/{WHEEL}") if app.config.html_baseurl else f"./{WHEEL}"
+        wheel = (
+            urljoin(app.config.html_baseurl, f"{FOLDER}/{WHEEL}")
+            if app.config.html_baseurl
+            else f"./{WHEEL}"
+        )
         cells.insert(0, new_code_cell(FIRST.format(wheel=wheel)))
-        metadata = KERNEL | {key: value for key, value in notebook.metadata.items() if key == "language_info"}
+        metadata = KERNEL | {
+            key: value for key, value in notebook.metadata.items() if key == "language_info"
+        }
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
     target = Path(app.outdir, FOLDER, notebooks(app.srcdir)[pagename])
@@ -226,14 +269,23 @@ def derive(app, pagename, templatename, context, doctree):
 
 
 def offer(app, pagename, templatename, context, doctree):
-    """Offer the wheel and the archive where the theme offers downloads, and let Binder open this notebook."""
-    groups = {button.get("label"): button.get("buttons") for button in context.get("header_buttons", [])}
-    for name, text in ((WHEEL, "Package for the notebooks"), (ARCHIVE, "All notebooks and the source")):
+    """Offer the wheel and the archive where the theme offers downloads, and let Binder open this
+    notebook.
+    """
+    groups = {
+        button.get("label"): button.get("buttons") for button in context.get("header_buttons", [])
+    }
+    for name, text in (
+        (WHEEL, "Package for the notebooks"),
+        (ARCHIVE, "All notebooks and the source"),
+    ):
         address = context["pathto"](f"{FOLDER}/{name}", resource=True)
         link = {"type": "link", "url": address, "text": text, "tooltip": name, "icon": "fas fa-box"}
         groups.get("download-buttons", []).append(link)
     for button in groups.get("launch-buttons", []):  # the theme knows of the pair in book/ alone
-        button["url"] = button["url"].replace(f"{pagename}.ipynb", f"notebooks/{notebooks(app.srcdir).get(pagename)}")
+        button["url"] = button["url"].replace(
+            f"{pagename}.ipynb", f"notebooks/{notebooks(app.srcdir).get(pagename)}"
+        )
 
 
 def pack(app, exception):
@@ -245,7 +297,9 @@ def pack(app, exception):
 
 
 def setup(app):
-    """Register: notebooks before the theme's header buttons (priority 501), which read ``ipynb_source``."""
+    """Register: notebooks before the theme's header buttons (priority 501), which read
+    ``ipynb_source``.
+    """
     app.connect("html-page-context", derive, priority=500)
     app.connect("html-page-context", offer, priority=502)
     app.connect("build-finished", pack)

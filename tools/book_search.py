@@ -1,7 +1,8 @@
 """Sphinx extension: a search over sections, in the place of Sphinx's over pages.
 
-What is searched is what a page says, without code, its output and the labels of buttons; ``assets/search.js`` ranks.
-Index entries of a page (``{index}``) are the words under which people look for what it calls otherwise.
+What is searched is what a page says, without code, its output and the labels of buttons;
+``assets/search.js`` ranks. Index entries of a page (``{index}``) are the words under which people
+look for what it calls otherwise.
 """
 
 import json
@@ -50,11 +51,15 @@ def within_exercise(section: nodes.section) -> bool:
 
 
 def own(node: nodes.Element) -> Iterator[nodes.Element]:
-    """Yield what a section says itself: not in sections, entries or cells within it, paragraph by paragraph."""
+    """Yield what a section says itself: not in sections, entries or cells within it, paragraph by
+    paragraph.
+    """
     for child in node.children:
         if isinstance(child, nodes.section) and not within_exercise(child):
             continue
-        if isinstance(child, (nodes.definition_list_item, addnodes.desc, nodes.literal_block, nodes.raw)):
+        if isinstance(
+            child, (nodes.definition_list_item, addnodes.desc, nodes.literal_block, nodes.raw)
+        ):
             continue
         if isinstance(child, nodes.container) and child.get("nb_element"):
             continue
@@ -66,7 +71,9 @@ def own(node: nodes.Element) -> Iterator[nodes.Element]:
 
 def lines(path: Path) -> list[str]:
     """Return the lines of a file that say something."""
-    return [line for line in path.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
+    return [
+        line for line in path.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"
+    ]
 
 
 def asked() -> dict[str, list[str]]:
@@ -95,8 +102,12 @@ def said(node: nodes.Element) -> tuple[str, list[str]]:
     return "; ".join(keywords), list(filter(None, found))
 
 
-def sections(name: str, title: str, tree: nodes.document, phrases: dict[str, list[str]]) -> Iterator[Section]:
-    """Yield the sections of a page; an entry of the glossary or of the helpers is one of its own."""
+def sections(
+    name: str, title: str, tree: nodes.document, phrases: dict[str, list[str]]
+) -> Iterator[Section]:
+    """Yield the sections of a page; an entry of the glossary or of the helpers is one of its
+    own.
+    """
 
     def section(heading, anchor, part, share=1.0):
         key = f"{name.rsplit('/', 1)[-1]}#{anchor}".rstrip("#")
@@ -110,7 +121,9 @@ def sections(name: str, title: str, tree: nodes.document, phrases: dict[str, lis
             continue
         heading = node.children[0].astext()
         anchor = "" if node.parent is tree else node["ids"][-1]  # the label, where it has one
-        yield section(heading, anchor, node, LOOKING_BACK if heading.startswith("Looking back") else 1.0)
+        yield section(
+            heading, anchor, node, LOOKING_BACK if heading.startswith("Looking back") else 1.0
+        )
     for item in tree.findall(nodes.definition_list_item):
         if "glossary" in item.parent["classes"]:
             *terms, meaning = item.children
@@ -148,7 +161,9 @@ def finish(app, exception):
         "BookSynonyms": [[word.strip() for word in line.split(",")] for line in lines(SYNONYMS)],
         "BookStopWords": sorted({*SearchEnglish.stopwords, *ASKING.split()}),
     }
-    text = "".join(f"const {name} = {json.dumps(value, ensure_ascii=False)};\n" for name, value in data.items())
+    text = "".join(
+        f"const {name} = {json.dumps(value, ensure_ascii=False)};\n" for name, value in data.items()
+    )
     (static / "sections.js").write_text(text, encoding="utf-8")
     (static / "stemmer.js").write_text(SearchEnglish.js_stemmer_code, encoding="utf-8")
     # The theme loads Sphinx's search on every page; ours is read where something is searched.
@@ -158,7 +173,9 @@ def finish(app, exception):
         before = page.read_text(encoding="utf-8")
         text, count = re.subn(theirs, ours if page.name == "search.html" else "", before)
         if page.name == "search.html" and count != 1:
-            raise ExtensionError(f"search.html: given {count} places of the theme's scripts, expected one")
+            raise ExtensionError(
+                f"search.html: given {count} places of the theme's scripts, expected one"
+            )
         if count:
             page.write_text(text, encoding="utf-8")
 

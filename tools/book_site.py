@@ -12,8 +12,9 @@ from urllib.parse import urljoin, urlparse
 from PIL import Image
 from sources import pages_address
 
-# What a page may load and run: files of this site and nothing else, above all no script in the page itself. The theme
-# and formulas set styles in the page, and Bootstrap's style sheet has small pictures in it.
+# What a page may load and run: files of this site and nothing else, above all no script in the page
+# itself. The theme and formulas set styles in the page, and Bootstrap's style sheet has small
+# pictures in it.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "font-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'"
@@ -31,15 +32,20 @@ LOST = """<h1>There is no such page</h1>
 
 
 def switch_on_links(app, config):
-    """Offer what needs the repository's address, when ``repository.url`` in _config.yml says it, and only then.
+    """Offer what needs the repository's address, when ``repository.url`` in _config.yml says it,
+    and only then.
 
-    Jupyter Book refuses the buttons without an address. The site's own address is that of GitHub Pages, unless
-    ``html.baseurl`` says another.
+    Jupyter Book refuses the buttons without an address. The site's own address is that of GitHub
+    Pages, unless ``html.baseurl`` says another.
     """
     options = config.html_theme_options
     if not (url := options.get("repository_url", "").rstrip("/")):
         return
-    options |= {"use_repository_button": True, "use_edit_page_button": True, "use_issues_button": True}
+    options |= {
+        "use_repository_button": True,
+        "use_edit_page_button": True,
+        "use_issues_button": True,
+    }
     options["launch_buttons"] = {
         "notebook_interface": "jupyterlab",
         "binderhub_url": "https://mybinder.org",
@@ -64,17 +70,28 @@ def describe(app, pagename, templatename, context, doctree):
 
 def add_missing_page(app):
     """Yield the page that servers send for an address that the site has not."""
-    yield "404", {"title": "No such page", "body": LOST.format(home=app.config.root_doc)}, "page.html"
+    yield (
+        "404",
+        {"title": "No such page", "body": LOST.format(home=app.config.root_doc)},
+        "page.html",
+    )
 
 
 def join_playground(app):
-    """Make one classic script of the playground's parts: it also runs in pages opened from a disk."""
+    """Make one classic script of the playground's parts: it also runs in pages opened from a
+    disk.
+    """
     static = Path(app.outdir, "_static")
     static.mkdir(parents=True, exist_ok=True)
     rows = json.loads(SERIES.read_text(encoding="utf-8"))["rows"]
-    kept = [{key: row[key] for key in ("points", "sd", "without", "surfaces", "check") if key in row} for row in rows]
+    kept = [
+        {key: row[key] for key in ("points", "sd", "without", "surfaces", "check") if key in row}
+        for row in rows
+    ]
     parts = [f"const BookSeries = {json.dumps(kept)};"]
-    parts += [f"const PlaygroundParts = {json.dumps((PLAYGROUND / 'page.html').read_text(encoding='utf-8'))};"]
+    parts += [
+        f"const PlaygroundParts = {json.dumps((PLAYGROUND / 'page.html').read_text(encoding='utf-8'))};"
+    ]
     parts += [(PLAYGROUND / f"{name}.js").read_text(encoding="utf-8") for name in PARTS]
     (static / "playground.js").write_text("\n".join(parts), encoding="utf-8")
     (static / "playground.css").write_text((PLAYGROUND / "page.css").read_text())
@@ -88,7 +105,9 @@ def load_playground(app, pagename, templatename, context, doctree):
 
 
 def keep_policy(app, exception):
-    """Give every page the policy; move its scripts to files, run at the same place, and its handlers to site.js."""
+    """Give every page the policy; move its scripts to files, run at the same place, and its
+    handlers to site.js.
+    """
     if exception or app.builder.format != "html":
         return
     for path in Path(app.outdir).rglob("*.html"):
@@ -105,33 +124,51 @@ def keep_policy(app, exception):
             return f'<script src="{static}/{name}"></script>\n'
 
         text = INLINE.sub(move, path.read_text())
-        # Half a megabyte of icons as paths; the theme's style sheet has all of them as a font, which pages load anyway.
+        # Half a megabyte of icons as paths; the theme's style sheet has all of them as a font,
+        # which pages load anyway.
         text = re.sub(r'<script defer src="[^"]*/fontawesome.js[^"]*"></script>\n?', "", text)
         text = re.sub(r' onclick="(?:window\.)?(\w+)\(\)"', r' data-click="\1"', text)
         policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}" />'
         text = re.sub(r"<head>|\A(?=<meta)", rf"\g<0>\n    {policy}", text, count=1)
-        if path.name == "404.html":  # it stands for pages at any depth, so its links begin at the site's root
+        # it stands for pages at any depth, so its links begin at the site's root
+        if path.name == "404.html":
             root = urlparse(app.config.html_baseurl or "").path or "/"
-            text = re.sub(r'\b(href|src|action|data-content_root)="(?![a-z]+:|[#/])(?:\./)?', rf'\1="{root}', text)
+            text = re.sub(
+                r'\b(href|src|action|data-content_root)="(?![a-z]+:|[#/])(?:\./)?',
+                rf'\1="{root}',
+                text,
+            )
         path.write_text(text)
 
 
 def lighten_figures(app, exception):
-    """Store the pictures within figures as WebP, a seventh of the size, and lines to a hundredth of a point."""
+    """Store the pictures within figures as WebP, a seventh of the size, and lines to a hundredth of
+    a point.
+    """
 
     def fewer(match):
         picture = io.BytesIO()
         with Image.open(io.BytesIO(base64.b64decode(match[1]))) as image:
             image.save(picture, "WEBP", quality=95)  # off by 1.6 of 255 on average
-        return min(match[0], f'"data:image/webp;base64,{base64.b64encode(picture.getvalue()).decode()}"', key=len)
+        return min(
+            match[0],
+            f'"data:image/webp;base64,{base64.b64encode(picture.getvalue()).decode()}"',
+            key=len,
+        )
 
     for path in Path(app.outdir, "_images").glob("*.svg"):
         text = re.sub(r'"data:image/png;base64,([^"]*)"', fewer, path.read_text())
-        path.write_text(re.sub(r' (?:d|x|y)="[^"]*"', lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), text))
+        path.write_text(
+            re.sub(
+                r' (?:d|x|y)="[^"]*"', lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), text
+            )
+        )
 
 
 def size_figures(app, exception):
-    """Say how large figures are before they arrive, so that the text below does not move when they do."""
+    """Say how large figures are before they arrive, so that the text below does not move when they
+    do.
+    """
     sizes = {}
     for path in Path(app.outdir, "_images").glob("*.svg"):
         if size := re.search(r'<svg[^>]* width="([\d.]+)pt" height="([\d.]+)pt"', path.read_text()):

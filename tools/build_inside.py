@@ -1,4 +1,6 @@
-"""How the package is built: what an installed copy needs of the project beside its modules goes inside."""
+"""How the package is built: what an installed copy needs of the project beside its modules goes
+inside.
+"""
 
 import shutil
 from pathlib import Path
@@ -7,7 +9,9 @@ from setuptools.command.build_py import build_py
 
 
 class BuildInside(build_py):
-    """Puts the stored results and the lock into ``helpers``, where an installed copy looks for them."""
+    """Puts the stored results and the lock into ``helpers``, where an installed copy looks for
+    them.
+    """
 
     def run(self):
         """Build the modules, then copy; an editable install reads the checkout's own."""

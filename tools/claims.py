@@ -1,8 +1,9 @@
 """An extension of IPython that writes down what a chapter asserts: both sides of every comparison.
 
-It is loaded into the kernels that execute the book (``execute.py``), never into a reader's. The source of a
-cell stays as it is. Its syntax tree is rewritten on the way to the interpreter, so that every comparison in
-an ``assert``, and every ``np.testing.assert_...``, tells its sides before it is decided as ever.
+It is loaded into the kernels that execute the book (``execute.py``), never into a reader's. The
+source of a cell stays as it is. Its syntax tree is rewritten on the way to the interpreter, so that
+every comparison in an ``assert``, and every ``np.testing.assert_...``, tells its sides before it is
+decided as ever.
 
 The kernel's environment says where to, and what to disturb:
 
@@ -64,27 +65,39 @@ class Rewrite(ast.NodeTransformer):
         return self._call("book_compare", node, [names, node.left, *node.comparators])
 
     def visit_Call(self, node):
-        """``np.testing.assert_...(a, b)`` becomes ``book_agree(place, np.testing.assert_..., a, b)``."""
+        """``np.testing.assert_...(a, b)`` becomes ``book_agree(place, np.testing.assert_..., a,
+        b)``.
+        """
         self.generic_visit(node)
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        name = (
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        )
         if name.startswith("assert_"):
             return self._call("book_agree", node, [node.func, *node.args], node.keywords)
         if name in SEEDED and node.args and isinstance(node.args[0], ast.Constant):
-            node.args[0] = ast.copy_location(ast.Constant(node.args[0].value + self.seed), node.args[0])
+            node.args[0] = ast.copy_location(
+                ast.Constant(node.args[0].value + self.seed), node.args[0]
+            )
         return node
 
     def _call(self, name, node, arguments, keywords=()):
-        """A call in the place of ``node``; its first argument says where that is, and how it reads."""
+        """A call in the place of ``node``; its first argument says where that is, and how it
+        reads.
+        """
         lines = self.lines[node.lineno - 1 : node.end_lineno]
         lines[-1] = lines[-1][: node.end_col_offset]
         lines[0] = lines[0][node.col_offset :]
         place = self.cell, node.lineno, b" ".join(line.strip() for line in lines).decode()
-        call = ast.Call(ast.Name(name, ast.Load()), [ast.Constant(place), *arguments], list(keywords))
+        call = ast.Call(
+            ast.Name(name, ast.Load()), [ast.Constant(place), *arguments], list(keywords)
+        )
         return ast.fix_missing_locations(ast.copy_location(call, node))
 
 
 def sides(name, left, right):
-    """What is written of a comparison: of one of order the numbers nearest to breaking it, else two texts."""
+    """What is written of a comparison: of one of order the numbers nearest to breaking it, else two
+    texts.
+    """
     if name[0] not in "<>":
         return name, repr(left)[:80], repr(right)[:80]
     left, right = np.broadcast_arrays(np.asarray(left, float), np.asarray(right, float))
@@ -101,7 +114,9 @@ class Recorder:
 
     def write(self, place, found, holds):
         """Write one line."""
-        record = dict(zip(("cell", "line", "text"), place, strict=True), sides=found, holds=bool(holds))
+        record = dict(
+            zip(("cell", "line", "text"), place, strict=True), sides=found, holds=bool(holds)
+        )
         with open(self.path, "a") as file:
             file.write(json.dumps(record) + "\n")
 
@@ -117,13 +132,17 @@ class Recorder:
         return result
 
     def agree(self, place, assertion, *values, **settings):
-        """Call one of NumPy's assertions; what is written is the largest difference, in units of what is allowed."""
+        """Call one of NumPy's assertions; what is written is the largest difference, in units of
+        what is allowed.
+        """
         ratio = 0.0
         if assertion.__name__ == "assert_allclose":
             actual, desired = (np.asarray(value, float) for value in values)
             allowed = settings.get("atol", 0) + settings.get("rtol", 1e-7) * np.abs(desired)
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = float(np.nan_to_num(np.abs(actual - desired) / allowed, nan=0.0).max(initial=0.0))
+                ratio = float(
+                    np.nan_to_num(np.abs(actual - desired) / allowed, nan=0.0).max(initial=0.0)
+                )
         try:
             assertion(*values, **settings)
         except AssertionError:
@@ -135,7 +154,9 @@ class Recorder:
 
 
 def disturb():
-    """Change what the chapter's processor and compiler look like, before anything of it is imported."""
+    """Change what the chapter's processor and compiler look like, before anything of it is
+    imported.
+    """
     if "BOOK_NO_FLAGS" in os.environ:
         import helpers  # noqa: F401, which sets the flags
 
@@ -144,7 +165,8 @@ def disturb():
         os.cpu_count = lambda: cores
         if cores == 1 and hasattr(os, "sched_setaffinity"):
             own = sorted(os.sched_getaffinity(0))
-            os.sched_setaffinity(0, {own[os.getpid() % len(own)]})  # not all chapters on the same one
+            # not all chapters on the same one
+            os.sched_setaffinity(0, {own[os.getpid() % len(own)]})
 
 
 def load_ipython_extension(shell):
@@ -155,5 +177,7 @@ def load_ipython_extension(shell):
     disturb()
     builtins.book_compare, builtins.book_agree = recorder.compare, recorder.agree
     # The transformed cell is what is parsed: without empty lines at its top, for one.
-    shell.events.register("pre_run_cell", lambda info: rewrite.begin(shell.transform_cell(info.raw_cell)))
+    shell.events.register(
+        "pre_run_cell", lambda info: rewrite.begin(shell.transform_cell(info.raw_cell))
+    )
     shell.ast_transformers.append(rewrite)

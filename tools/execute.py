@@ -1,10 +1,12 @@
-"""Execute the chapters, each once, side by side, longest first; keep what they gave for the website and the tests.
+"""Execute the chapters, each once, side by side, longest first; keep what they gave for the website
+and the tests.
 
     python tools/execute.py             the chapters that changed: code, helpers, stored results, lock or flags
     python tools/execute.py NAME...     these, changed or not
 
-nbmake runs a chapter. The executed notebook is kept in ``_build/executed``, with what it asserted beside it
-(``claims.py``), and handed to the cache from which Jupyter Book takes its outputs. JOBS=1 runs one at a time.
+nbmake runs a chapter. The executed notebook is kept in ``_build/executed``, with what it asserted
+beside it (``claims.py``), and handed to the cache from which Jupyter Book takes its outputs. JOBS=1
+runs one at a time.
 """
 
 import helpers
@@ -78,31 +80,41 @@ def refuse_unknown(names, notebooks):
 
 
 def inputs(notebook, root=ROOT):
-    """Hash what a chapter's outputs depend on: its code, the results it names, helpers, the lock, Python, flags."""
+    """Hash what a chapter's outputs depend on: its code, the results it names, helpers, the lock,
+    Python, flags.
+    """
     code = [(cell.source, cell.metadata) for cell in notebook.cells if cell.cell_type == "code"]
     text = " ".join(source for source, _ in code)
     words = set(re.findall(r"\w+", text))
     every = "engine" in words  # the page that says of which code each result is
-    scripts = [path for path in sorted(root.glob("experiments/**/*.py")) if path.stem in words or every]
+    scripts = [
+        path for path in sorted(root.glob("experiments/**/*.py")) if path.stem in words or every
+    ]
     text = " ".join([text, *(path.read_text() for path in scripts)])  # they name results, too
     words |= set(re.findall(r"\w+", text))
-    # What lies beside the chapters' folders is named by itself: "checked" is also the name of a function.
+    # What lies beside the chapters' folders is named by itself: "checked" is also the name of a
+    # function.
     names = {path: path.stem in words for path in sorted(root.glob("book/results/*/*.json"))}
     names |= {path: f'"{path.stem}"' in text for path in sorted(root.glob("book/results/*.json"))}
     named = [path for path in sorted(names) if names[path] or every]
     files = [*named, *scripts]
     files += [path for path in sorted(root.glob("helpers/*")) if path.is_file()]
     files += sorted(root.glob("tables/*.py")) if "tables" in words else []
-    callers = os.environ.get("XLA_FLAGS", "").replace(helpers.FLAGS, "").split()  # ours are in a file of helpers
+    # ours are in a file of helpers
+    callers = os.environ.get("XLA_FLAGS", "").replace(helpers.FLAGS, "").split()
     about = [sys.version_info[:2], callers, json.dumps(code)]
     digest = hashlib.sha256(repr(about).encode())
     for path in [*files, root / "requirements.txt"]:
-        digest.update(f"\0{path.relative_to(root)}\0{path.stat().st_size}\0".encode() + path.read_bytes())
+        digest.update(
+            f"\0{path.relative_to(root)}\0{path.stat().st_size}\0".encode() + path.read_bytes()
+        )
     return digest.hexdigest()
 
 
 def kernel_environment(folder, name, **others):
-    """Set what a chapter's kernel is to find, and take down what it claims; nothing of the reader's IPython."""
+    """Set what a chapter's kernel is to find, and take down what it claims; nothing of the reader's
+    IPython.
+    """
     profile = folder / "ipython/profile_default"
     profile.mkdir(parents=True, exist_ok=True)
     settings = 'c.InteractiveShellApp.extensions = ["claims"]\nc.IPKernelApp.log_level = "ERROR"\n'
@@ -110,12 +122,18 @@ def kernel_environment(folder, name, **others):
     paths = [str(ROOT / "tools"), *filter(None, [os.environ.get("PYTHONPATH")])]
     claims = folder / f"{name}.jsonl"
     claims.unlink(missing_ok=True)
-    own = {"BOOK_CLAIMS": str(claims), "IPYTHONDIR": str(folder / "ipython"), "PYTHONPATH": os.pathsep.join(paths)}
+    own = {
+        "BOOK_CLAIMS": str(claims),
+        "IPYTHONDIR": str(folder / "ipython"),
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
     return own | others
 
 
 def run(path, environment):
-    """Execute a notebook in this process's kernel. Returns it, the error or None, and what it cost."""
+    """Execute a notebook in this process's kernel. Returns it, the error or None, and what it
+    cost.
+    """
     import resource  # not on Windows, where the tests of this module need not run
 
     os.environ.update(environment)
@@ -132,20 +150,26 @@ def run(path, environment):
 
 
 def workers():
-    """How many chapters fit beside each other: the cores that this process may use, and the memory that is free."""
+    """How many chapters fit beside each other: the cores that this process may use, and the memory
+    that is free.
+    """
     if os.environ.get("JOBS"):
         return max(1, int(os.environ["JOBS"]))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     free = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     with suppress(OSError):
-        free.append(1024 * int(re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())[1]))
+        free.append(
+            1024 * int(re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())[1])
+        )
     with suppress(OSError, ValueError):  # a container's limit; "max" where it has none
         free.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
     return max(1, min(cores, int(min(free) / MEMORY)))
 
 
 def side_by_side(tasks, num_workers):
-    """Yield ``run``'s answer for each of ``tasks``, (name, path, environment), as (name, answer), as they end."""
+    """Yield ``run``'s answer for each of ``tasks``, (name, path, environment), as (name, answer),
+    as they end.
+    """
     context = get_context("forkserver")
     context.set_forkserver_preload(["__main__"])
     with ProcessPoolExecutor(num_workers, context, max_tasks_per_child=1) as pool:
@@ -153,8 +177,16 @@ def side_by_side(tasks, num_workers):
         for end in as_completed(ends):
             try:
                 yield ends[end], end.result()
-            except BrokenProcessPool as error:  # killed from outside, as for want of memory; the pool ends with it
-                yield ends[end], (None, f"{type(error).__name__}: {error}", {"seconds": 0.0, "cpu": 0.0, "peak": 0})
+            # killed from outside, as for want of memory; the pool ends with it
+            except BrokenProcessPool as error:
+                yield (
+                    ends[end],
+                    (
+                        None,
+                        f"{type(error).__name__}: {error}",
+                        {"seconds": 0.0, "cpu": 0.0, "peak": 0},
+                    ),
+                )
 
 
 def read_claims(folder, name):
@@ -174,32 +206,46 @@ def opened():
 
 
 def keep(name, notebook, record):
-    """Store what a chapter gave: the notebook, its record, and the entry of Jupyter Book's cache."""
-    for cell in notebook.cells:  # nbclient's time stamps are metadata, and so would be part of the cache's key
+    """Store what a chapter gave: the notebook, its record, and the entry of Jupyter Book's
+    cache.
+    """
+    # nbclient's time stamps are metadata, and so would be part of the cache's key
+    for cell in notebook.cells:
         cell.metadata.pop("execution", None)
-    notebook, _ = CoalesceStreamsPreprocessor().preprocess(notebook, {})  # how print was cut depends on the hour
+    # how print was cut depends on the hour
+    notebook, _ = CoalesceStreamsPreprocessor().preprocess(notebook, {})
     path = EXECUTED / f"{name}.ipynb"
     nbformat.write(notebook, path)
     with opened() as cache:
         data = {"execution_seconds": record["seconds"]}
         uri = str(ROOT / f"book/{name}.md")
-        cache.cache_notebook_file(str(path), uri=uri, data=data, check_validity=False, overwrite=True)
+        cache.cache_notebook_file(
+            str(path), uri=uri, data=data, check_validity=False, overwrite=True
+        )
     (EXECUTED / f"{name}.json").write_text(json.dumps(record) + "\n")
 
 
 def on_record(name):
     """What the last run that ended well has left of a chapter, or None."""
     path = EXECUTED / f"{name}.json"
-    return json.loads(path.read_text()) if path.exists() and (EXECUTED / f"{name}.ipynb").exists() else None
+    return (
+        json.loads(path.read_text())
+        if path.exists() and (EXECUTED / f"{name}.ipynb").exists()
+        else None
+    )
 
 
 def in_words(left, sign, right):
-    """A comparison as it is printed: of numbers six digits, of anything else what was written of it."""
+    """A comparison as it is printed: of numbers six digits, of anything else what was written of
+    it.
+    """
     return f"{left:.6g} {sign} {right:.6g}" if isinstance(left, float) else f"{left} {sign} {right}"
 
 
 def explain(name, trace, claims):
-    """Say in a few lines what stopped a chapter: the claim and its two sides, or the end of the trace."""
+    """Say in a few lines what stopped a chapter: the claim and its two sides, or the end of the
+    trace.
+    """
     trace = re.sub(r"\x1b\[[\d;]*m", "", trace)  # a terminal's colours
     (EXECUTED / f"{name}.txt").write_text(trace)
     if claims and not claims[-1]["holds"] and "AssertionError" in trace:
@@ -231,7 +277,9 @@ def main(names):
     due = names or [name for name in notebooks if last[name].get("inputs") != wanted[name]]
     due = sorted(due, key=lambda name: -last[name].get("seconds", SECONDS.get(name, 60)))
     num_workers = min(workers(), max(1, len(due)))
-    print(f"{len(due)} of {len(notebooks)} chapters to execute, {num_workers} at a time", flush=True)
+    print(
+        f"{len(due)} of {len(notebooks)} chapters to execute, {num_workers} at a time", flush=True
+    )
     tasks = []
     for name in due:
         (EXECUTED / f"{name}.json").unlink(missing_ok=True)
@@ -247,14 +295,19 @@ def main(names):
             keep(name, notebook, {"inputs": wanted[name], "claims": held, **cost})
         word = "STOPPED, see below" if trace else f"{held:3d} claims hold"
         spent = time.monotonic() - begun
-        print(f"{name:26s}{cost['seconds']:6.0f} s  {word}   ({done} of {len(due)}, {spent:.0f} s)", flush=True)
+        print(
+            f"{name:26s}{cost['seconds']:6.0f} s  {word}   ({done} of {len(due)}, {spent:.0f} s)",
+            flush=True,
+        )
     if stopped:
         stopped += [ADVICE] * any("a claim does not hold" in line for line in stopped)
         (EXECUTED / "stopped.txt").write_text("\n".join(stopped) + "\n")
         print(*stopped, sep="\n", flush=True)
         return 1
     total = sum(record["claims"] for record in map(on_record, notebooks) if record)
-    print(f"{len(notebooks)} chapters are executed, and their {total} claims hold ({time.monotonic() - begun:.0f} s)")
+    print(
+        f"{len(notebooks)} chapters are executed, and their {total} claims hold ({time.monotonic() - begun:.0f} s)"
+    )
     return 0
 
 

@@ -1,10 +1,12 @@
-"""Copy the derived notebooks to the folder in which a person runs them; never write over what the person changed.
+"""Copy the derived notebooks to the folder in which a person runs them; never write over what the
+person changed.
 
     python tools/lab.py             from the site that was built here; then opens JupyterLab there
     python tools/lab.py --fetch     from the published site, if its address is known
 
-``notebooks/.given.json`` has the hash of every copy as it was given. A copy that still has it is replaced by a newer
-one; beside a copy that was changed, the newer one is put as NN-NAME-new.ipynb, and both are named.
+``notebooks/.given.json`` has the hash of every copy as it was given. A copy that still has it is
+replaced by a newer one; beside a copy that was changed, the newer one is put as NN-NAME-new.ipynb,
+and both are named.
 """
 
 import json
@@ -26,16 +28,23 @@ TARGET = ROOT / "notebooks"
 
 
 def names(stem: str) -> Iterator[str]:
-    """Yield the names under which a notebook may be put: NN-NAME.ipynb, NN-NAME-new.ipynb, NN-NAME-new-2.ipynb, ..."""
+    """Yield the names under which a notebook may be put: NN-NAME.ipynb, NN-NAME-new.ipynb,
+    NN-NAME-new-2.ipynb, ...
+    """
     yield f"{stem}.ipynb"
     yield f"{stem}-new.ipynb"
     yield from (f"{stem}-new-{number}.ipynb" for number in count(2))
 
 
 def give(derived: Path, target: Path) -> list[str]:
-    """Copy notebooks, and take back what is no longer in the book; return what is to be said of changed copies."""
+    """Copy notebooks, and take back what is no longer in the book; return what is to be said of
+    changed copies.
+    """
     target.mkdir(exist_ok=True)
-    record, fresh = target / ".given.json", {path: sha256(path) for path in sorted(derived.glob("*.ipynb"))}
+    record, fresh = (
+        target / ".given.json",
+        {path: sha256(path) for path in sorted(derived.glob("*.ipynb"))},
+    )
     given = json.loads(record.read_text()) if record.exists() else {}
     said, current = [], set()
     for path, content in fresh.items():
@@ -51,7 +60,9 @@ def give(derived: Path, target: Path) -> list[str]:
             said.append(f"{path.name} was changed here and is kept; the book's newer one is {name}")
     for name in sorted(given.keys() - current):
         if sha256(target / name) not in ("", given.pop(name)):
-            said.append(f"{name} was changed here and is kept; the book has no such notebook any more")
+            said.append(
+                f"{name} was changed here and is kept; the book has no such notebook any more"
+            )
         else:
             (target / name).unlink(missing_ok=True)
     record.write_text(json.dumps(given, indent=1) + "\n")
@@ -59,7 +70,9 @@ def give(derived: Path, target: Path) -> list[str]:
 
 
 def fetch(address: str, target: Path) -> list[str]:
-    """Copy the notebooks of a site, which come with its archive; where nothing has been built, as on Binder."""
+    """Copy the notebooks of a site, which come with its archive; where nothing has been built, as
+    on Binder.
+    """
     with tempfile.TemporaryDirectory() as folder:
         with urlopen(urljoin(address, f"{FOLDER}/{ARCHIVE}")) as answer:
             archive = Path(folder, ARCHIVE)
@@ -79,7 +92,14 @@ def main() -> None:
     for line in give(ROOT / "_build/html" / FOLDER, TARGET):
         print(line)
     first = sorted(TARGET.glob("00-*.ipynb"))[0].name
-    lab = [sys.executable, "-m", "jupyter", "lab", f"--LabApp.default_url=/lab/tree/notebooks/{first}", *sys.argv[1:]]
+    lab = [
+        sys.executable,
+        "-m",
+        "jupyter",
+        "lab",
+        f"--LabApp.default_url=/lab/tree/notebooks/{first}",
+        *sys.argv[1:],
+    ]
     os.chdir(ROOT)
     os.execv(sys.executable, lab)
 

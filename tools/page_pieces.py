@@ -82,7 +82,9 @@ def _(node: nodes.figure, page, depth=1):
 
 @pieces.register
 def _(node: nodes.raw, page, depth=1):
-    for name, alt in re.findall(r'<img src="[^"]*/([\w-]+)\.svg"[^>]* alt="([^"]*)"', node.astext()):
+    for name, alt in re.findall(
+        r'<img src="[^"]*/([\w-]+)\.svg"[^>]* alt="([^"]*)"', node.astext()
+    ):
         yield Still(name, alt)
 
 
@@ -100,9 +102,12 @@ def _(node: solution_node, page, depth=1):
     found = [piece for child in contents(rest) for piece in pieces(child, page, depth)]
     for is_text, run in groupby(found, key=lambda piece: isinstance(piece, Text)):
         if is_text:
-            yield Text(folded(node["title"], "\n\n".join(piece.markdown for piece in run)), begins=True)
+            yield Text(
+                folded(node["title"], "\n\n".join(piece.markdown for piece in run)), begins=True
+            )
         else:
-            yield from (Code(piece.index, node["title"]) for piece in run)  # an answer is text and code
+            # an answer is text and code
+            yield from (Code(piece.index, node["title"]) for piece in run)
 
 
 def number_of(node: nodes.Element, kind: str, page: Page) -> str:
@@ -112,4 +117,8 @@ def number_of(node: nodes.Element, kind: str, page: Page) -> str:
 
 def contents(parts: list[nodes.Node]) -> list[nodes.Node]:
     """Return parts, with those of unnamed sections in the place of these."""
-    return [child for part in parts for child in (part.children if isinstance(part, nodes.section) else [part])]
+    return [
+        child
+        for part in parts
+        for child in (part.children if isinstance(part, nodes.section) else [part])
+    ]

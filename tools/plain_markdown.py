@@ -1,7 +1,8 @@
 """What a page says, as plain Markdown, from Sphinx's resolved tree of it.
 
-Numbers, references, captions and titles are in the tree as the site shows them. The Markdown is what Jupyter, GitHub,
-VS Code and Colab have in common: CommonMark with tables, TeX between dollars, ``<details>`` and ``<a id>``.
+Numbers, references, captions and titles are in the tree as the site shows them. The Markdown is
+what Jupyter, GitHub, VS Code and Colab have in common: CommonMark with tables, TeX between dollars,
+``<details>`` and ``<a id>``.
 """
 
 import re
@@ -26,13 +27,16 @@ class Page(NamedTuple):
     builder: object  # Sphinx's, while it writes the page
 
 
-# ---- inline -------------------------------------------------------------------------------------------------------
+# ---- inline
+# -------------------------------------------------------------------------------------------------------
 
 
 @singledispatch
 def inline(node, page: Page) -> str:
     """Return the Markdown of a node within a line."""
-    raise ExtensionError(f"{type(node).__name__} has no Markdown within a line: {node.astext()[:80]!r}")
+    raise ExtensionError(
+        f"{type(node).__name__} has no Markdown within a line: {node.astext()[:80]!r}"
+    )
 
 
 def within(node: nodes.Element, page: Page) -> str:
@@ -42,7 +46,8 @@ def within(node: nodes.Element, page: Page) -> str:
 
 for kind in (nodes.inline, nodes.title_reference, addnodes.literal_strong):
     inline.register(kind, within)
-for kind in (nodes.target, addnodes.index, nodes.comment, nodes.raw):  # raw: tags, of links into the playground
+# raw: tags, of links into the playground
+for kind in (nodes.target, addnodes.index, nodes.comment, nodes.raw):
     inline.register(kind, lambda node, page: "")
 
 
@@ -76,15 +81,19 @@ def _(node: nodes.strong, page):
 
 @inline.register
 def _(node: nodes.reference, page):
-    return page.link(node["refuri"] if "refuri" in node else f"#{node['refid']}", within(node, page))
+    return page.link(
+        node["refuri"] if "refuri" in node else f"#{node['refid']}", within(node, page)
+    )
 
 
 @inline.register
 def _(node: addnodes.download_reference, page):
-    return f"[{within(node, page)}]({node['reftarget']})"  # the folder of notebooks is beside that of pages
+    # the folder of notebooks is beside that of pages
+    return f"[{within(node, page)}]({node['reftarget']})"
 
 
-# ---- blocks -------------------------------------------------------------------------------------------------------
+# ---- blocks
+# -------------------------------------------------------------------------------------------------------
 
 
 @singledispatch
@@ -126,7 +135,11 @@ def _(node: nodes.literal_block, page):
 
 @block.register
 def _(node: nodes.math_block, page):
-    number = get_node_equation_number(SimpleNamespace(builder=page.builder), node) if node["number"] else ""
+    number = (
+        get_node_equation_number(SimpleNamespace(builder=page.builder), node)
+        if node["number"]
+        else ""
+    )
     tag = rf" \tag{{{number}}}" if number else ""
     text = node.astext().strip()
     if r"\\" in text and not text.startswith(r"\begin"):  # as Sphinx does
@@ -166,7 +179,9 @@ def _(node: nodes.table, page):
     def cell(entry):
         text = blocks(entry.children, page).replace("\n", " ")
         # A stroke within a formula would end the cell, in some readers even behind a backslash.
-        return re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace("|", r"\vert "), text).replace("|", r"\|")
+        return re.sub(
+            r"\$[^$]*\$", lambda formula: formula[0].replace("|", r"\vert "), text
+        ).replace("|", r"\|")
 
     head, *rows = ([cell(entry) for entry in row.children] for row in node.findall(nodes.row))
     first = next(node.findall(nodes.row)).children
@@ -187,7 +202,8 @@ def _(node: nodes.Admonition, page):
 @block.register(nodes.comment)
 @block.register(addnodes.index)
 @block.register(nodes.raw)
-@block.register(nodes.compound)  # the table of contents, which the notebooks have as a list of their own
+# the table of contents, which the notebooks have as a list of their own
+@block.register(nodes.compound)
 def _(node, page):
     return ""
 
@@ -208,4 +224,6 @@ def _(node: addnodes.desc_signature, page):
 @block.register
 def _(node: nodes.field_list, page):
     fields = ((name, body) for name, body in (field.children for field in node.children))
-    return "\n\n".join(f"*{within(name, page)}*\n\n{blocks(body.children, page)}" for name, body in fields)
+    return "\n\n".join(
+        f"*{within(name, page)}*\n\n{blocks(body.children, page)}" for name, body in fields
+    )

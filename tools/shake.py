@@ -1,12 +1,14 @@
-"""Shake every claim of the book: execute the chapters under perturbations, and see how far each claim is from breaking.
+"""Shake every claim of the book: execute the chapters under perturbations, and see how far each
+claim is from breaking.
 
     python tools/shake.py                 what has not been run yet of all perturbations, then the table
     python tools/shake.py NAME...         of these chapters only; the table keeps its rows of the others
 
-No page is changed. A perturbation is other seeds for all that is live (what is compared with a stored result keeps
-its keys), another instruction set or level of XLA's compiler, none of our flags, one core or many threads, or
-another Python. What has run is kept in ``_build/shake`` until its inputs change, so that a run that was stopped goes
-on where it was. The table is ``book/results/claims.json``, which the page ``status`` shows in short.
+No page is changed. A perturbation is other seeds for all that is live (what is compared with a
+stored result keeps its keys), another instruction set or level of XLA's compiler, none of our
+flags, one core or many threads, or another Python. What has run is kept in ``_build/shake`` until
+its inputs change, so that a run that was stopped goes on where it was. The table is
+``book/results/claims.json``, which the page ``status`` shows in short.
 """
 
 import json
@@ -19,7 +21,16 @@ import sys
 import nbformat
 import numpy as np
 from chapters import ROOT
-from execute import in_words, inputs, kernel_environment, read_claims, refuse_unknown, side_by_side, sources, workers
+from execute import (
+    in_words,
+    inputs,
+    kernel_environment,
+    read_claims,
+    refuse_unknown,
+    side_by_side,
+    sources,
+    workers,
+)
 from scipy import stats
 
 FOLDER = ROOT / "_build/shake"
@@ -27,7 +38,9 @@ TABLE = ROOT / "book/results/claims.json"
 PERTURBATIONS = {  # additions to the environment; XLA_FLAGS come after those of helpers, and win
     "as it is": {},
     **{f"seeds + {1000 * i}": {"BOOK_SEED": str(1000 * i)} for i in range(1, 4)},
-    "widest instructions": {"XLA_FLAGS": "--xla_cpu_max_isa=AVX512 --xla_cpu_prefer_vector_width=512"},
+    "widest instructions": {
+        "XLA_FLAGS": "--xla_cpu_max_isa=AVX512 --xla_cpu_prefer_vector_width=512"
+    },
     "SSE4_2": {"XLA_FLAGS": "--xla_cpu_max_isa=SSE4_2", "OPENBLAS_CORETYPE": "Nehalem"},
     "optimisation level 1": {"XLA_FLAGS": "--xla_backend_optimization_level=1"},
     "none of our flags": {"BOOK_NO_FLAGS": "1"},
@@ -51,17 +64,30 @@ def folder_of(name):
 
 
 def python_of(name, settings):
-    """The interpreter of a perturbation: ours, or another version's with the packages of the lock."""
+    """The interpreter of a perturbation: ours, or another version's with the packages of the
+    lock.
+    """
     if "BOOK_PYTHON" not in settings:
         return sys.executable
     found = shutil.which(settings["BOOK_PYTHON"])
     if not found:
-        sys.exit(f"{name}: no {settings['BOOK_PYTHON']} on the path; install it, or say what it is called")
+        sys.exit(
+            f"{name}: no {settings['BOOK_PYTHON']} on the path; install it, or say what it is called"
+        )
     environment = folder_of(name) / "venv"
     python = environment / "bin/python"
     if not (environment / "ready").exists():
         subprocess.run([found, "-m", "venv", "--clear", environment], check=True)
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile"]
+        pip = [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--no-compile",
+        ]
         subprocess.run([*pip, "--require-hashes", "-r", ROOT / "requirements.txt"], check=True)
         (environment / "ready").touch()
     return str(python)
@@ -80,9 +106,20 @@ def run(name, chapters):
     for chapter, (_, trace, cost) in side_by_side(tasks, min(workers(), len(tasks))):
         claims = read_claims(folder, chapter)
         broken = [claim["text"] for claim in claims if not claim["holds"]]
-        word = f"stopped: {trace.splitlines()[-1][:150]}" if trace else f"{len(claims)} claims, {len(broken)} broken"
-        print(f"{name:22s}{chapter:26s}{cost['seconds']:5.0f} s  {word}", *broken, sep="\n      ", flush=True)
-        (folder / f"{chapter}.json").write_text(json.dumps({"inputs": wanted[chapter], "trace": trace}))
+        word = (
+            f"stopped: {trace.splitlines()[-1][:150]}"
+            if trace
+            else f"{len(claims)} claims, {len(broken)} broken"
+        )
+        print(
+            f"{name:22s}{chapter:26s}{cost['seconds']:5.0f} s  {word}",
+            *broken,
+            sep="\n      ",
+            flush=True,
+        )
+        (folder / f"{chapter}.json").write_text(
+            json.dumps({"inputs": wanted[chapter], "trace": trace})
+        )
 
 
 def due(name, wanted):
@@ -99,11 +136,16 @@ def kind_of(text, sign):
     """What makes a claim's bound."""
     if sign[0] not in "<>":
         return "exact"
-    return next((kind for kind, words in KINDS.items() if re.search(words, f"{text} {sign}")), "measured margin")
+    return next(
+        (kind for kind, words in KINDS.items() if re.search(words, f"{text} {sign}")),
+        "measured margin",
+    )
 
 
 def table(chapters, names):
-    """One row a claim: its sides as it is, and how far it is from breaking, in spreads over the perturbations."""
+    """One row a claim: its sides as it is, and how far it is from breaking, in spreads over the
+    perturbations.
+    """
     found = {}
     for name in names:
         for chapter in chapters:
@@ -112,7 +154,12 @@ def table(chapters, names):
                 for place, (sign, left, right) in enumerate(claim["sides"]):
                     key = chapter, claim["cell"], claim["line"], claim["text"], place
                     seen[key] = seen.get(key, 0) + 1
-                    found.setdefault((*key, seen[key]), {})[name] = (sign, left, right, claim["holds"])
+                    found.setdefault((*key, seen[key]), {})[name] = (
+                        sign,
+                        left,
+                        right,
+                        claim["holds"],
+                    )
     return [row(*key, runs) for key, runs in found.items()]
 
 
@@ -120,25 +167,48 @@ def row(chapter, cell, line, text, place, occurrence, runs):
     """One row of the table."""
     sign, left, right, _ = runs.get("as it is", next(iter(runs.values())))
     kind = kind_of(text, sign)
-    kept = {"chapter": chapter, "cell": cell, "line": line, "text": text, "occurrence": occurrence, "kind": kind}
-    kept |= {"sides": [left, sign, right], "runs": len(runs), "held": sum(run[3] for run in runs.values())}
+    kept = {
+        "chapter": chapter,
+        "cell": cell,
+        "line": line,
+        "text": text,
+        "occurrence": occurrence,
+        "kind": kind,
+    }
+    kept |= {
+        "sides": [left, sign, right],
+        "runs": len(runs),
+        "held": sum(run[3] for run in runs.values()),
+    }
     if kind == "exact":
         return kept
     direction = 1 if sign[0] == "<" else -1
     gaps = direction * np.array([right - left for _, left, right, _ in runs.values()])
     spread = gaps.std(ddof=1) if len(gaps) > 1 else np.nan
-    margin = float(gaps.mean() / spread) if spread > 1e-7 * abs(gaps.mean()) else None  # None: the same in all runs
+    # None: the same in all runs
+    margin = float(gaps.mean() / spread) if spread > 1e-7 * abs(gaps.mean()) else None
     size = len(gaps)
     chance = 1e-5 if kind in ("R-hat", "Monte Carlo error") else None
     if chance is None and margin is not None:
         chance = float(stats.t.sf(margin * np.sqrt(size / (size + 1)), size - 1))
-    return kept | {"gap": float(gaps.mean()), "spread": float(spread), "margin": margin, "chance": chance}
+    return kept | {
+        "gap": float(gaps.mean()),
+        "spread": float(spread),
+        "margin": margin,
+        "chance": chance,
+    }
 
 
 def line(one):
-    """One line of the printed table: where, kind, sides, in how many runs it held, p of its bound, spread, margin."""
+    """One line of the printed table: where, kind, sides, in how many runs it held, p of its bound,
+    spread, margin.
+    """
     place = f"{one['chapter']}, cell {one['cell']}, line {one['line']} ({one['occurrence']})"
-    far = "".join(f", {name} {one[name]:.2g}" for name in ("chance", "spread", "margin") if one.get(name) is not None)
+    far = "".join(
+        f", {name} {one[name]:.2g}"
+        for name in ("chance", "spread", "margin")
+        if one.get(name) is not None
+    )
     found = f"{one['kind']}: {in_words(*one['sides'])}, held {one['held']} of {one['runs']}{far}"
     return f"{place}: {one['text'][:100]}\n    {found}"
 
@@ -161,8 +231,14 @@ def main(names):
             subprocess.run([python, __file__, "--run", name, *chosen], env=environment, check=True)
     shaken = {chapter: wanted[chapter] for chapter in names or wanted}
     complete = [name for name in PERTURBATIONS if not due(name, shaken)]
-    others = [one for one in json.loads(TABLE.read_text())["rows"] if one["chapter"] not in shaken] if names else []
-    rows = sorted(others + table(shaken, complete), key=lambda one: list(notebooks).index(one["chapter"]))
+    others = (
+        [one for one in json.loads(TABLE.read_text())["rows"] if one["chapter"] not in shaken]
+        if names
+        else []
+    )
+    rows = sorted(
+        others + table(shaken, complete), key=lambda one: list(notebooks).index(one["chapter"])
+    )
     TABLE.write_text(json.dumps({"perturbations": complete, "rows": rows}, indent=1) + "\n")
     stopped = [
         f"{name}: {chapter} stopped, see {folder_of(name) / chapter}.json"
@@ -171,9 +247,15 @@ def main(names):
         if json.loads((folder_of(name) / f"{chapter}.json").read_text())["trace"]
     ]
     broken = [one for one in rows if one["held"] < one["runs"]]
-    near = [one for one in rows if one not in broken and one.get("margin") is not None and one["margin"] < 4]
+    near = [
+        one
+        for one in rows
+        if one not in broken and one.get("margin") is not None and one["margin"] < 4
+    ]
     print(*map(line, sorted(rows, key=lambda one: one["kind"] == "exact")), sep="\n")
-    print(f"{len(rows)} claims under {len(complete)} perturbations; broken: {len(broken)}; near: {len(near)}")
+    print(
+        f"{len(rows)} claims under {len(complete)} perturbations; broken: {len(broken)}; near: {len(near)}"
+    )
     print(*map(line, [*broken, *near]), sep="\n")
     print(*stopped, sep="\n")
     return 1 if broken or stopped else 0

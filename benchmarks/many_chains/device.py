@@ -1,8 +1,9 @@
-"""The steps of ``many_chains``, each a process of its own on one device: PROGRAM prepare FOLDER, PROGRAM KIND FOLDER.
+"""The steps of ``many_chains``, each a process of its own on one device: PROGRAM prepare FOLDER,
+PROGRAM KIND FOLDER.
 
-All chains take the same number of leapfrog steps, 1 to 2 m - 1, drawn anew for each draw, so that under ``vmap`` no
-chain waits for another. On a GPU all chains are one program; on a processor each core has a thread that runs its
-chains one after the other, as ``mcmc.sample`` does.
+All chains take the same number of leapfrog steps, 1 to 2 m - 1, drawn anew for each draw, so that
+under ``vmap`` no chain waits for another. On a GPU all chains are one program; on a processor each
+core has a thread that runs its chains one after the other, as ``mcmc.sample`` does.
 """
 
 from helpers import data, densities, diagnostics, hierarchical, mcmc, networks, predict
@@ -25,7 +26,8 @@ from tensorflow_probability.substrates.jax import distributions as tfd
 
 NETWORK, WIDE = networks.MLP(), networks.MLP(hidden=(100, 100))
 WIDE_ROWS = 10_000
-# The most chains of each problem, on a processor and on a GPU: beyond, a gradient hardly costs less.
+# The most chains of each problem, on a processor and on a GPU: beyond, a gradient hardly costs
+# less.
 MOST = {
     "flat": (1024, 65_536),
     "hierarchical": (256, 16_384),
@@ -49,14 +51,18 @@ class Problem(NamedTuple):
 
 
 def all_at_once(position, observed):
-    """The hierarchical density of ``helpers`` with all tasks in one product, which gives a GPU more to do at a time."""
+    """The hierarchical density of ``helpers`` with all tasks in one product, which gives a GPU more
+    to do at a time.
+    """
     logits = jax.vmap(NETWORK.apply)(hierarchical.task_weights(position, 18), observed.x)
     likelihood = densities.bernoulli_log_likelihood(logits, observed.y).sum()
     return likelihood + hierarchical.log_prior(position, tfd.HalfNormal(1.0))
 
 
 def parts(name):
-    """Return a problem's log density, its logits, the shapes of a position, its data and the points to predict."""
+    """Return a problem's log density, its logits, the shapes of a position, its data and the points
+    to predict.
+    """
     tasks = data.source_moons()
     if name == "flat":  # the source's first task
         observed = densities.observe(tasks.x_train[0], tasks.y_train[0], np.ones(3))
@@ -69,11 +75,18 @@ def parts(name):
         return densities.flat_log_density(WIDE), WIDE.apply, shapes, observed, points.x[:50]
     density = hierarchical.log_density(NETWORK) if name == "hierarchical" else all_at_once
     observed = densities.observe(tasks.x_train, tasks.y_train)
-    return density, hierarchical.logits(NETWORK), hierarchical.shapes(NETWORK, 18, 2), observed, tasks.x_test
+    return (
+        density,
+        hierarchical.logits(NETWORK),
+        hierarchical.shapes(NETWORK, 18, 2),
+        observed,
+        tasks.x_test,
+    )
 
 
 def prepare(folder):
-    """Find starts, step size, metric and length of trajectories by ``mcmc.sample``, and its effective size a gradient.
+    """Find starts, step size, metric and length of trajectories by ``mcmc.sample``, and its
+    effective size a gradient.
 
     The wide network is timed only: its chains stand near 0 and take short steps.
     """
@@ -85,8 +98,12 @@ def prepare(folder):
         starts, depth = mcmc.normal_starts(key_start, shapes, (4,)), 10
         if name == "hierarchical":
             depth = 6
-            starts, _ = shared.agreed_starts(key_tempered, density, starts, observed, max_tree_depth=depth)
-        posterior = mcmc.sample(key_chains, density, starts, data=observed, num_samples=2000, max_tree_depth=depth)
+            starts, _ = shared.agreed_starts(
+                key_tempered, density, starts, observed, max_tree_depth=depth
+            )
+        posterior = mcmc.sample(
+            key_chains, density, starts, data=observed, num_samples=2000, max_tree_depth=depth
+        )
         p = jax.jit(partial(predict.probabilities, logits))(posterior.draws, x).reshape(4, 2000, -1)
         found = diagnostics.summarize(p)
         ess = np.quantile(np.minimum(found.ess_bulk, found.ess_tail), 0.05)
@@ -107,23 +124,29 @@ def prepare(folder):
 def problem(name, folder):
     """Put a problem together from its parts and what was prepared."""
     density, logits, shapes, observed, x = parts(name)
-    vector, unravel = ravel_pytree(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
+    vector, unravel = ravel_pytree(
+        jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
+    )
     observed = jax.tree.map(np.asarray, observed)
     functions = (
         lambda v: density(unravel(v), observed),
         lambda v: jax.nn.sigmoid(logits(unravel(v), np.asarray(x))).ravel(),
     )
     if name == "wide":
-        starts = 0.1 * np.random.default_rng(8103).standard_normal((64, vector.size)).astype(np.float32)
+        starts = 0.1 * np.random.default_rng(8103).standard_normal((64, vector.size)).astype(
+            np.float32
+        )
         return Problem(*functions, starts, 1e-4, np.ones(vector.size, np.float32), 8)
     with np.load(Path(folder) / f"{name.split(',')[0]}.npz") as found:
         return Problem(*functions, *(found[part] for part in Problem._fields[2:]))
 
 
 def moves(of, together):
-    """Return a program of (key of steps, keys, positions [chain, parameter], count): chains at a time or in turn.
+    """Return a program of (key of steps, keys, positions [chain, parameter], count): chains at a
+    time or in turn.
 
-    It returns the number of leapfrog steps of each chain, mean predictions [chain, point] and the mean acceptance.
+    It returns the number of leapfrog steps of each chain, mean predictions [chain, point] and the
+    mean acceptance.
     """
     kernel = blackjax.hmc.build_kernel()
 
@@ -133,7 +156,8 @@ def moves(of, together):
     def some(key, keys, positions, count):
         def turn(i, carry):
             states, total, p, acceptance = carry
-            steps = jax.random.randint(jax.random.fold_in(key, i), (), 1, 2 * of.mean_steps)  # of all chains
+            # of all chains
+            steps = jax.random.randint(jax.random.fold_in(key, i), (), 1, 2 * of.mean_steps)
             states, info = jax.vmap(one_draw, (0, 0, None))(
                 jax.vmap(jax.random.fold_in, (0, None))(keys, i), states, steps
             )
@@ -141,7 +165,12 @@ def moves(of, together):
             return states, total + steps, p, acceptance + info.acceptance_rate
 
         states = jax.vmap(lambda position: blackjax.hmc.init(position, of.log_density))(positions)
-        begin = states, 0, jnp.zeros_like(jax.vmap(of.predictions)(positions)), jnp.zeros(len(positions))
+        begin = (
+            states,
+            0,
+            jnp.zeros_like(jax.vmap(of.predictions)(positions)),
+            jnp.zeros(len(positions)),
+        )
         _, total, p, acceptance = jax.lax.fori_loop(0, count, turn, begin)
         return total, p / count, acceptance / count
 
@@ -157,7 +186,9 @@ def moves(of, together):
 
 
 def runner(of, chains, threads, together):
-    """Return a function of a count: so many draws of every chain, what ``moves`` returns by thread."""
+    """Return a function of a count: so many draws of every chain, what ``moves`` returns by
+    thread.
+    """
     program, (key_steps, key_chains) = moves(of, together), jax.random.split(jax.random.key(8104))
     rows = np.random.default_rng(8105).integers(len(of.starts), size=chains)
     every = jax.random.key_data(jax.random.split(key_chains, chains)), of.starts[rows]
@@ -166,7 +197,9 @@ def runner(of, chains, threads, together):
     def run(count):
         def one(group):
             keys, positions = group
-            return jax.block_until_ready(program(key_steps, jax.random.wrap_key_data(keys), positions, count))
+            return jax.block_until_ready(
+                program(key_steps, jax.random.wrap_key_data(keys), positions, count)
+            )
 
         with ThreadPoolExecutor(threads) as pool:
             return list(pool.map(one, groups))
@@ -175,7 +208,9 @@ def runner(of, chains, threads, together):
 
 
 def timer(of, chains, threads, together):
-    """Return a function that times some draws of every chain: microseconds a gradient, over all chains."""
+    """Return a function that times some draws of every chain: microseconds a gradient, over all
+    chains.
+    """
     run = runner(of, chains, threads, together)
 
     def timed(count):
@@ -196,8 +231,11 @@ def timer(of, chains, threads, together):
 
 
 def measure(kind, folder):
-    """Measure all problems on this process's device, and compare what its chains predict with what was prepared."""
-    jax.config.update("jax_default_matmul_precision", "highest")  # a GPU would multiply with ten bits
+    """Measure all problems on this process's device, and compare what its chains predict with what
+    was prepared.
+    """
+    # a GPU would multiply with ten bits
+    jax.config.update("jax_default_matmul_precision", "highest")
     gpu, rows, apart = kind != "cpu", [], {}
     for name, most in MOST.items():
         of, chains = problem(name, folder), 1
@@ -205,13 +243,21 @@ def measure(kind, folder):
             timed = timer(of, chains, 1 if gpu else min(chains, mcmc.cores()), gpu)
             microseconds = sorted(timed() for _ in range(ROUNDS))
             rows.append({"problem": name, "chains": chains, "microseconds": microseconds})
-            print(f"{kind}, {name}, {chains} chains: {np.median(microseconds):.3g} us a gradient", flush=True)
+            print(
+                f"{kind}, {name}, {chains} chains: {np.median(microseconds):.3g} us a gradient",
+                flush=True,
+            )
             chains *= 4
         if name != "wide":
             found = runner(of, COMPARED, 1 if gpu else mcmc.cores(), gpu)(DRAWS)
             with np.load(Path(folder) / f"{name.split(',')[0]}.npz") as expected:
-                z = in_errors(np.concatenate([p for _, p, _ in found]), expected["p"], expected["p_error"])
-            apart[name] = {"root_mean_square": float(np.sqrt(np.mean(z**2))), "largest": float(np.abs(z).max())}
+                z = in_errors(
+                    np.concatenate([p for _, p, _ in found]), expected["p"], expected["p_error"]
+                )
+            apart[name] = {
+                "root_mean_square": float(np.sqrt(np.mean(z**2))),
+                "largest": float(np.abs(z).max()),
+            }
             print(f"{kind}, {name}: predictions apart {apart[name]}", flush=True)
             if apart[name]["largest"] > TOO_FAR:
                 raise SystemExit(f"{kind}, {name}: predictions are not those of mcmc.sample")
@@ -221,12 +267,16 @@ def measure(kind, folder):
 
 
 def in_errors(p, expected, error):
-    """Return by how many standard errors means over chains [chain, point] are from what is expected, [point]."""
+    """Return by how many standard errors means over chains [chain, point] are from what is
+    expected, [point].
+    """
     return (p.mean(axis=0) - expected) / np.sqrt(p.var(axis=0, ddof=1) / len(p) + error**2)
 
 
 def wide_densities(folder):
-    """Return the wide log density at one position as this device finds it, at JAX's default precision and highest."""
+    """Return the wide log density at one position as this device finds it, at JAX's default
+    precision and highest.
+    """
     of, found = problem("wide", folder), {}
     for precision in ("default", "highest"):
         with jax.default_matmul_precision(precision):
@@ -235,12 +285,16 @@ def wide_densities(folder):
 
 
 def sample_seconds():
-    """Return the seconds of ``mcmc.sample`` for four short chains of the flat network, compiled before."""
+    """Return the seconds of ``mcmc.sample`` for four short chains of the flat network, compiled
+    before.
+    """
     density, _, shapes, observed, _ = parts("flat")
     starts, seconds = mcmc.normal_starts(jax.random.key(8108), shapes, (4,)), []
     for _ in range(3):
         begin = time.perf_counter()
-        mcmc.sample(jax.random.key(8109), density, starts, data=observed, num_warmup=100, num_samples=100)
+        mcmc.sample(
+            jax.random.key(8109), density, starts, data=observed, num_warmup=100, num_samples=100
+        )
         seconds.append(time.perf_counter() - begin)
     return seconds[1:]
 

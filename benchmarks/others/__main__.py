@@ -1,9 +1,10 @@
-"""The book's hierarchical posterior by other libraries and by the book, from cold to 400 effective draws.
+"""The book's hierarchical posterior by other libraries and by the book, from cold to 400 effective
+draws.
 
     make benchmark NAMES=others ARGUMENTS="--seeds 5 --limit 7200 --date 2026-01-31"
 
-runs what is missing, seed by seed, prints the table, and writes results.json. A run that exists is not repeated, unless
-it was given up at a lower limit. ``--table`` only reads.
+runs what is missing, seed by seed, prints the table, and writes results.json. A run that exists is
+not repeated, unless it was given up at a lower limit. ``--table`` only reads.
 """
 
 from helpers import data
@@ -45,14 +46,27 @@ def main():
     """Read the command line, run what is missing, print the table."""
     parser = argparse.ArgumentParser(prog="others", description=__doc__)
     parser.add_argument("--seeds", type=int, default=5, help="seeds 0 to this one, less one")
-    parser.add_argument("--limit", type=float, default=7200.0, help="seconds after which a run is given up")
-    parser.add_argument("--rivals", nargs="*", choices=RIVALS, default=list(RIVALS), metavar="RIVAL")
-    parser.add_argument("--date", help="the date that is stored with the results: they are written only if it is given")
-    parser.add_argument("--stop-at", type=float, default=np.inf, help="start no run after so many seconds")
+    parser.add_argument(
+        "--limit", type=float, default=7200.0, help="seconds after which a run is given up"
+    )
+    parser.add_argument(
+        "--rivals", nargs="*", choices=RIVALS, default=list(RIVALS), metavar="RIVAL"
+    )
+    parser.add_argument(
+        "--date",
+        help="the date that is stored with the results: they are written only if it is given",
+    )
+    parser.add_argument(
+        "--stop-at", type=float, default=np.inf, help="start no run after so many seconds"
+    )
     parser.add_argument("--runs", type=Path, default=KEPT, help="folder of the runs, one file each")
     parser.add_argument("--table", action="store_true", help="run nothing")
-    parser.add_argument("--short", action="store_true", help="a few draws of each, to see that all run; not kept")
-    parser.add_argument("--parts", action="store_true", help="flat fits and single steps instead: parts.json")
+    parser.add_argument(
+        "--short", action="store_true", help="a few draws of each, to see that all run; not kept"
+    )
+    parser.add_argument(
+        "--parts", action="store_true", help="flat fits and single steps instead: parts.json"
+    )
     asked = parser.parse_args()
     if asked.parts:
         pin()
@@ -70,7 +84,9 @@ def main():
             for name in asked.rivals:
                 path = asked.runs / f"{name.replace(', ', '-').replace(' ', '_')}-{seed}.json"
                 if missing(path, asked.limit) and time.perf_counter() - begun < asked.stop_at:
-                    one = run(name, seed, asked.limit, tasks, asked.runs, asked.short) | {"cores": cores}
+                    one = run(name, seed, asked.limit, tasks, asked.runs, asked.short) | {
+                        "cores": cores
+                    }
                     path.with_suffix(".part").write_text(json.dumps(one, indent=1) + "\n")
                     path.with_suffix(".part").replace(path)
                     print(table.line(one), flush=True)
@@ -82,7 +98,9 @@ def main():
 
 
 def pin():
-    """Keep this process and those that it starts on two cores; return how many there are, where that can be done."""
+    """Keep this process and those that it starts on two cores; return how many there are, where
+    that can be done.
+    """
     if not hasattr(os, "sched_setaffinity"):
         return None
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
@@ -98,11 +116,18 @@ def missing(path, limit):
 
 
 def environment(folder):
-    """Return the environment of a cold process: nothing compiled is found, nothing of the caller's settings of JAX."""
+    """Return the environment of a cold process: nothing compiled is found, nothing of the caller's
+    settings of JAX.
+    """
     kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("JAX_", "XLA_", "NUMBA_", "PYTENSOR"))
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("JAX_", "XLA_", "NUMBA_", "PYTENSOR"))
     }
-    cold = {"PYTENSOR_FLAGS": f"base_compiledir={folder}/pytensor", "NUMBA_CACHE_DIR": f"{folder}/numba"}
+    cold = {
+        "PYTENSOR_FLAGS": f"base_compiledir={folder}/pytensor",
+        "NUMBA_CACHE_DIR": f"{folder}/numba",
+    }
     return kept | cold | {"PYTHONPATH": str(ROOT)}
 
 
@@ -116,7 +141,10 @@ def start(program, asked, folder):
 
 def save_data(tasks, folder):
     """Put the tasks where programs of the second environment find them."""
-    np.savez(Path(folder) / "data.npz", **{name: np.asarray(values) for name, values in tasks._asdict().items()})
+    np.savez(
+        Path(folder) / "data.npz",
+        **{name: np.asarray(values) for name, values in tasks._asdict().items()},
+    )
 
 
 def check_densities(tasks, path):
@@ -143,27 +171,37 @@ def run(name, seed, limit, tasks, kept, short):
         for counts in [[count] for count in every] if each_alone else [every]:
             process = start(program, asked | {"counts": counts}, folder)
             killed = []
-            killer = threading.Timer(1.5 * limit + 120, lambda: (killed.append(True), process.kill()))
+            killer = threading.Timer(
+                1.5 * limit + 120, lambda: (killed.append(True), process.kill())
+            )
             killer.start()
             for line in process.stdout:
                 told = json.loads(line)
                 with np.load(Path(folder) / "draws.npz") as found:
                     draws = dict(found)
                 judge.hear(told, draws)
-                on = not judge.verdicts[-1]["all_chains"]["reached"] and not over(judge.verdicts, every, limit)
+                on = not judge.verdicts[-1]["all_chains"]["reached"] and not over(
+                    judge.verdicts, every, limit
+                )
                 process.stdin.write("on\n" if on else "stop\n")
                 process.stdin.flush()
             killer.cancel()
             if process.wait() and killed:  # between two checkpoints, or before the first
                 break
             if process.returncode:
-                raise SystemExit(f"{name}, seed {seed}:\n" + (Path(folder) / "stderr").read_text()[-4000:])
+                raise SystemExit(
+                    f"{name}, seed {seed}:\n" + (Path(folder) / "stderr").read_text()[-4000:]
+                )
             if not on:
                 break
     last = judge.verdicts[-1] if judge.verdicts else None
     censored = last is None or not last["all_chains"]["reached"] or last["seconds"] > limit
     fixed = {"rival": name, "seed": seed, "limit": limit, "censored": censored, "load_before": load}
-    return fixed | {"machine": table.machine(), "versions": table.versions(PYTHON), "checkpoints": judge.verdicts}
+    return fixed | {
+        "machine": table.machine(),
+        "versions": table.versions(PYTHON),
+        "checkpoints": judge.verdicts,
+    }
 
 
 def over(verdicts, every, limit):

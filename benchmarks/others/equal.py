@@ -1,7 +1,8 @@
-"""All rivals sample one posterior: their log densities agree at 100 positions, in float64, to one part in a million.
+"""All rivals sample one posterior: their log densities agree at 100 positions, in float64, to one
+part in a million.
 
-Jacobian of log sd and constants included. nutpie does not give its density at a position of one's choice; it says what
-it found at each of its draws.
+Jacobian of log sd and constants included. nutpie does not give its density at a position of one's
+choice; it says what it found at each of its draws.
 """
 
 import helpers  # noqa: F401, before JAX
@@ -67,7 +68,12 @@ def main():
     x, y = session.x.astype(float), session.y
     vectors = posterior.random_vectors(COUNT)
     expected = posterior.log_density(posterior.split(vectors), x, y)
-    for name, make in {"ours": ours, "NumPyro": numpyros, "BlackJAX": blackjaxs, "PyMC": pymcs}.items():
+    for name, make in {
+        "ours": ours,
+        "NumPyro": numpyros,
+        "BlackJAX": blackjaxs,
+        "PyMC": pymcs,
+    }.items():
         density = make(x, y)
         found = (
             [density(v) for v in vectors]
@@ -84,7 +90,9 @@ def compare(session, name, found, expected):
     found = np.asarray(found)
     assert found.size == COUNT and found.dtype == np.float64, (name, found.shape, found.dtype)
     largest = float(np.abs(found / expected - 1).max())
-    session.say(f"log density, {name}: at {COUNT} positions as NumPy's, largest relative difference {largest:.1e}")
+    session.say(
+        f"log density, {name}: at {COUNT} positions as NumPy's, largest relative difference {largest:.1e}"
+    )
     assert largest < 1e-6, (name, largest)
 
 

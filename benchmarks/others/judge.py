@@ -1,7 +1,9 @@
-"""Judge the draws of all samplers by one program: R-hat, effective sample sizes and modes, at each checkpoint.
+"""Judge the draws of all samplers by one program: R-hat, effective sample sizes and modes, at each
+checkpoint.
 
-R-hat and effective sizes are ArviZ's, through the book's ``diagnostics``; a mode is the layer whose standard deviation
-is the largest, as in the book. Beyond 2000 draws a chain every second one is left out, and so on.
+R-hat and effective sizes are ArviZ's, through the book's ``diagnostics``; a mode is the layer whose
+standard deviation is the largest, as in the book. Beyond 2000 draws a chain every second one is
+left out, and so on.
 """
 
 from helpers import diagnostics
@@ -14,16 +16,19 @@ import numpy as np
 import posterior
 
 FIELDS = ("rhat", "ess_bulk", "ess_tail", "ess_alone")
-TARGET = 400.0  # effective draws: 5th percentile, over the test probabilities, of the smaller of bulk and tail
+# effective draws: 5th percentile, over the test probabilities, of the smaller of bulk and tail
+TARGET = 400.0
 MOST = 2000  # draws of each chain that are judged
 LAST = 50  # draws of each chain by which its mode and its log density are told
-MASS = 2  # the mode with nearly all of the mass: the output layer's standard deviation is the largest
+# the mode with nearly all of the mass: the output layer's standard deviation is the largest
+MASS = 2
 
 
 class Judge:
     """What is kept of a run's draws, and the verdict at each checkpoint.
 
-    ``anew``: every checkpoint brings all draws of a run that began anew, and not those since the last one alone.
+    ``anew``: every checkpoint brings all draws of a run that began anew, and not those since the
+    last one alone.
     """
 
     def __init__(self, tasks, anew):
@@ -38,19 +43,27 @@ class Judge:
         """Take the draws of a checkpoint, and add the verdict on all so far."""
         if self.anew:
             self._forget()
-        self.p.append(posterior.probabilities(draws, np.asarray(self.tasks.x_test)).astype(np.float32))
+        self.p.append(
+            posterior.probabilities(draws, np.asarray(self.tasks.x_test)).astype(np.float32)
+        )
         self.log_sd.append(draws["log_sd"])
         p, log_sd = (np.concatenate(parts, axis=1) for parts in (self.p, self.log_sd))
         self.p, self.log_sd = [p], [log_sd]
-        begin, start = self.stretches[-1][1::2] if self.stretches else (0, told["compiling"] + told["warm_up"])
+        begin, start = (
+            self.stretches[-1][1::2] if self.stretches else (0, told["compiling"] + told["warm_up"])
+        )
         self.stretches.append((begin, p.shape[1], start, told["seconds"]))
         diverging = np.array(told["diverging"])
         self.diverging = self.diverging + diverging if self.diverging.size else diverging
         last = {name: values[:, -LAST:] for name, values in draws.items()}
-        of_last = posterior.log_density(last, np.asarray(self.tasks.x_train), np.asarray(self.tasks.y_train))
+        of_last = posterior.log_density(
+            last, np.asarray(self.tasks.x_train), np.asarray(self.tasks.y_train)
+        )
         inside = log_sd.argmax(axis=-1) == MASS
         kept, of_all = inside.all(axis=1), judged(p, log_sd)
-        of_kept = of_all if kept.all() else judged(p[kept], log_sd[kept]) if kept.sum() >= 2 else None
+        of_kept = (
+            of_all if kept.all() else judged(p[kept], log_sd[kept]) if kept.sum() >= 2 else None
+        )
         self.verdicts.append(
             {
                 "draws": p.shape[1],
@@ -66,7 +79,8 @@ class Judge:
         )
 
     def found_after(self, inside):
-        """Seconds after which a chain stayed in the mode with the mass; None if it does not end there.
+        """Seconds after which a chain stayed in the mode with the mass; None if it does not end
+        there.
 
         The end of warm-up, if the chain is inside from then on: when it came there is not seen.
         """
@@ -79,11 +93,15 @@ class Judge:
 
 
 def judged(p, log_sd):
-    """Effective sizes and R-hat of test probabilities [chain, draw, point] and log sd [chain, draw, layer]."""
+    """Effective sizes and R-hat of test probabilities [chain, draw, point] and log sd [chain, draw,
+    layer].
+    """
     thin = -(-p.shape[1] // MOST)
     values = np.concatenate([p, log_sd], axis=-1)[:, thin - 1 :: thin]
     parts = list(_pool().map(diagnostics.summarize, np.array_split(values, 2, axis=-1)))
-    rhat, bulk, tail, alone = (np.concatenate([getattr(part, name) for part in parts]) for name in FIELDS)
+    rhat, bulk, tail, alone = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in FIELDS
+    )
     bound = diagnostics.rhat_bound(alone, rhat.size, values.shape[1], len(values))
     points = p.shape[-1]
     ess = float(np.quantile(np.minimum(bulk, tail)[:points], 0.05))

@@ -1,7 +1,8 @@
-"""The book's sampler as its page runs it: tempered stages until four chains agree on a layer, and all of them go on.
+"""The book's sampler as its page runs it: tempered stages until four chains agree on a layer, and
+all of them go on.
 
-A run cannot be taken up again, so each checkpoint is a cold run of that length; its draws begin with those of a
-shorter one.
+A run cannot be taken up again, so each checkpoint is a cold run of that length; its draws begin
+with those of a shorter one.
 """
 
 from helpers import densities, hierarchical, mcmc, networks
@@ -25,7 +26,10 @@ def main():
     jax.config.update("jax_enable_x64", double)
     session.begin()
     network = networks.MLP()
-    log_density, shapes = hierarchical.log_density(network), hierarchical.shapes(network, len(session.x), SHAPES[0][0])
+    log_density, shapes = (
+        hierarchical.log_density(network),
+        hierarchical.shapes(network, len(session.x), SHAPES[0][0]),
+    )
     seen = densities.observe(session.x, session.y)
     if double:
         seen = seen._replace(x=seen.x.astype(float), weight=seen.weight.astype(float))
@@ -38,10 +42,16 @@ def main():
         session.warm()
         return np.arange(CHAINS)
 
-    posterior = mcmc.sample(key_chains, log_density, starts, data=seen, num_samples=count, choose=all_of_them, **sizes)
+    posterior = mcmc.sample(
+        key_chains, log_density, starts, data=seen, num_samples=count, choose=all_of_them, **sizes
+    )
     layers = list(posterior.draws["mean"])
-    draws = {f"mean_{i}": posterior.draws["mean"][layer]["kernel"] for i, layer in enumerate(layers)}
-    draws |= {f"offset_{i}": posterior.draws["offset"][layer]["kernel"] for i, layer in enumerate(layers)}
+    draws = {
+        f"mean_{i}": posterior.draws["mean"][layer]["kernel"] for i, layer in enumerate(layers)
+    }
+    draws |= {
+        f"offset_{i}": posterior.draws["offset"][layer]["kernel"] for i, layer in enumerate(layers)
+    }
     draws["log_sd"] = np.stack([posterior.draws["log_sd"][layer] for layer in layers], axis=-1)
     session.judged(draws, posterior.stats.diverging)
 

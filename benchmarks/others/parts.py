@@ -1,9 +1,10 @@
-"""Flat fits, steps of SVI and steps from minibatches, by the book and by other libraries, with two cores or with one.
+"""Flat fits, steps of SVI and steps from minibatches, by the book and by other libraries, with two
+cores or with one.
 
     make benchmark NAMES=others ARGUMENTS="--parts --seeds 5 --date 2026-01-31"
 
-Flat fits are cold processes, seed by seed in turns. Steps are timed in one process on one core, in processor time and
-in turns, programs compiled before: a busy machine slows all alike.
+Flat fits are cold processes, seed by seed in turns. Steps are timed in one process on one core, in
+processor time and in turns, programs compiled before: a busy machine slows all alike.
 """
 
 from helpers import data, densities, diagnostics, mcmc, networks, sgfs, sgmcmc, svi
@@ -58,8 +59,12 @@ def flat_ours(seed, tasks):
     """The book's sampler at its defaults."""
     observed = densities.observe(tasks.x_train, tasks.y_train, jnp.ones(3))
     key_start, key_chains = jax.random.split(jax.random.key(seed))
-    starts = mcmc.normal_starts(key_start, networks.parameter_shapes(NETWORK, 2), (len(tasks.y_train), CHAINS))
-    draws = mcmc.sample(key_chains, densities.flat_log_density(NETWORK), starts, tasks=observed).draws
+    starts = mcmc.normal_starts(
+        key_start, networks.parameter_shapes(NETWORK, 2), (len(tasks.y_train), CHAINS)
+    )
+    draws = mcmc.sample(
+        key_chains, densities.flat_log_density(NETWORK), starts, tasks=observed
+    ).draws
     return [draws["params"][f"Dense_{i}"]["kernel"] for i in range(3)]
 
 
@@ -67,11 +72,18 @@ def flat_numpyro(seed, tasks):
     """NumPyro's NUTS at its defaults, task by task, chains side by side."""
     from numpyro.infer import MCMC, NUTS
 
-    sizes = {"num_warmup": WARM_UP, "num_samples": DRAWS, "num_chains": CHAINS, "progress_bar": False}
+    sizes = {
+        "num_warmup": WARM_UP,
+        "num_samples": DRAWS,
+        "num_chains": CHAINS,
+        "progress_bar": False,
+    }
     run, found = MCMC(NUTS(numpyro_model), chain_method="parallel", **sizes), []
     for task, (x, y) in enumerate(zip(tasks.x_train, tasks.y_train, strict=True)):
         run.run(jax.random.fold_in(jax.random.key(seed), task), x, y)
-        found.append({name: np.asarray(a) for name, a in run.get_samples(group_by_chain=True).items()})
+        found.append(
+            {name: np.asarray(a) for name, a in run.get_samples(group_by_chain=True).items()}
+        )
     return [np.stack([one[f"w_{i}"] for one in found]) for i in range(3)]
 
 
@@ -80,7 +92,10 @@ def flat_blackjax(seed, tasks):
     import blackjax
 
     def one_task(key, x, y):
-        density, (key_start, key_warm, key_draws) = partial(log_density, x=x, y=y), jax.random.split(key, 3)
+        density, (key_start, key_warm, key_draws) = (
+            partial(log_density, x=x, y=y),
+            jax.random.split(key, 3),
+        )
         keys = jax.random.split(key_start, len(SHAPES))
         begin = [jax.random.normal(k, shape) for k, shape in zip(keys, SHAPES, strict=True)]
         quiet = {"adaptation_info_fn": lambda state, info, adaptation: None}
@@ -118,7 +133,9 @@ def flat(name, seed):
 
 
 def svi_rivals():
-    """Return by name what takes so many steps of mean-field SVI with Adam, a draw a step, on 900 labels."""
+    """Return by name what takes so many steps of mean-field SVI with Adam, a draw a step, on 900
+    labels.
+    """
     import blackjax
     import pymc as pm
     from numpyro.infer import SVI, Trace_ELBO
@@ -156,7 +173,13 @@ def svi_rivals():
 
     def pymc_run(count):
         with of_pymc:
-            pm.fit(n=count, method="advi", progressbar=False, random_seed=1, obj_optimizer=pm.adam(learning_rate=1e-2))
+            pm.fit(
+                n=count,
+                method="advi",
+                progressbar=False,
+                random_seed=1,
+                obj_optimizer=pm.adam(learning_rate=1e-2),
+            )
 
     return {
         "SVI, ours": ours,
@@ -190,7 +213,9 @@ def minibatch_rivals():
         sizes = {"batch_size": 50, "step_size": 1e-5, "num_warmup": 0, "thin": 100}
 
         def steps(count):
-            return sgmcmc.sample(jax.random.key(2), algorithm, start, points, num_samples=count // 100, **sizes)
+            return sgmcmc.sample(
+                jax.random.key(2), algorithm, start, points, num_samples=count // 100, **sizes
+            )
 
         return steps
 
@@ -240,7 +265,9 @@ def child(*arguments, devices=None):
     """Do one part in a process of its own; return what it prints."""
     flags = {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"} if devices else {}
     command = [sys.executable, __file__, *map(str, arguments)]
-    done = subprocess.run(command, env=os.environ | flags, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        command, env=os.environ | flags, stdout=subprocess.PIPE, text=True, check=True
+    )
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -263,7 +290,9 @@ def of_flat(stored):
     rows.append("|---" * 6 + "|")
     ours = np.array([run["ess"] / run["seconds"] for run in stored["flat"]["ours"]])
     for name, runs in stored["flat"].items():
-        seconds, ess, within = (np.array([run[part] for run in runs]) for part in ("seconds", "ess", "rhat_within"))
+        seconds, ess, within = (
+            np.array([run[part] for run in runs]) for part in ("seconds", "ess", "rhat_within")
+        )
         cells = [seconds, ess, ess / seconds, within, ours / (ess / seconds)]
         rows.append(f"| {name} | " + " | ".join(map(middle, cells)) + " |")
     return "\n".join(rows)

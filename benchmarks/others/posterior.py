@@ -1,7 +1,9 @@
-"""The hierarchical posterior in NumPy: which draws every sampler hands over, and what is read of them.
+"""The hierarchical posterior in NumPy: which draws every sampler hands over, and what is read of
+them.
 
-Draws are a dictionary of arrays with leading axes [chain, draw]: ``mean_l`` [in, out] and ``offset_l`` [task, in, out]
-of each layer l, and ``log_sd`` [layer]. Nothing of the book and no sampler is imported, so that each may be cold.
+Draws are a dictionary of arrays with leading axes [chain, draw]: ``mean_l`` [in, out] and
+``offset_l`` [task, in, out] of each layer l, and ``log_sd`` [layer]. Nothing of the book and no
+sampler is imported, so that each may be cold.
 """
 
 import numpy as np
@@ -51,7 +53,9 @@ def probabilities(draws, x):
 
 
 def log_density(draws, x, y):
-    """Return the log posterior of each draw in float64, of log sd, its Jacobian and all constants included."""
+    """Return the log posterior of each draw in float64, of log sd, its Jacobian and all constants
+    included.
+    """
     draws = {name: np.asarray(draws[name], np.float64) for name in NAMES}
     f = logits(draws, x.astype(np.float64))
     total = (y * f - np.logaddexp(0, f)).sum(axis=(-1, -2))

@@ -1,7 +1,8 @@
-"""The clock of a sampler that runs in a process of its own, and its talk with the process that judges its draws.
+"""The clock of a sampler that runs in a process of its own, and its talk with the process that
+judges its draws.
 
-The clock stands while draws are judged. What JAX compiles is heard from JAX itself: programs of a first batch count,
-programs of later batches, which differ in nothing but their length, do not.
+The clock stands while draws are judged. What JAX compiles is heard from JAX itself: programs of a
+first batch count, programs of later batches, which differ in nothing but their length, do not.
 """
 
 import contextlib
@@ -13,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-COUNTS = [round(250 * 2 ** (k / 2)) for k in range(17)]  # draws of each chain at which a run is judged
+# draws of each chain at which a run is judged
+COUNTS = [round(250 * 2 ** (k / 2)) for k in range(17)]
 SHORT = [20, 40]  # the same where a run is only tried
 CHAINS = 4
 EVENTS = ("jaxpr_trace_duration", "jaxpr_to_mlir_module_duration", "backend_compile_duration")
@@ -23,11 +25,15 @@ class Session:
     """One run: what was asked for, the data, the clock."""
 
     def __init__(self):
-        """Read what the judge asks for; what libraries print goes to standard error from here on."""
+        """Read what the judge asks for; what libraries print goes to standard error from here
+        on.
+        """
         self._to_judge = os.fdopen(os.dup(1), "w")
         os.dup2(2, 1)
         asked = json.loads(sys.argv[1])
-        self.kind, self.seed, self.counts, self.folder = (asked.get(k) for k in ("kind", "seed", "counts", "folder"))
+        self.kind, self.seed, self.counts, self.folder = (
+            asked.get(k) for k in ("kind", "seed", "counts", "folder")
+        )
         self._short = asked.get("short", False)
         with np.load(Path(self.folder) / "data.npz") as data:
             self.x, self.y = data["x_train"], data["y_train"]
@@ -35,7 +41,9 @@ class Session:
         self._warm, self._last_that_counts, self._compiled, self._others = None, None, [], 0.0
 
     def steps(self, number):
-        """Return how many steps of warm-up to take: so many, or a few where the run is only tried."""
+        """Return how many steps of warm-up to take: so many, or a few where the run is only
+        tried.
+        """
         return 40 if self._short else number
 
     def listen_to_jax(self):
@@ -78,7 +86,9 @@ class Session:
         self._warm = self._running()
 
     def first_batch(self):
-        """Say that what is compiled from here on differs in its length alone from what was compiled before."""
+        """Say that what is compiled from here on differs in its length alone from what was compiled
+        before.
+        """
         self._last_that_counts = time.perf_counter()
 
     def say(self, line):

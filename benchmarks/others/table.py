@@ -12,8 +12,20 @@ STORED = Path(__file__).parent / "results.json"
 FIGURES = {"all_chains": "all", "of_kept": "one mode"}
 PACKAGES = ("jax", "blackjax", "numpyro", "pymc", "pytensor", "numba", "nutpie", "arviz")
 LAYERS = ("input", "hidden", "output")
-COLUMNS = ("sampler", "seconds to 400", "times the first row's", "p5 ESS/s, all included", "without compiling")
-COLUMNS += ("compiling", "warm-up", "one mode's chains: seconds", "ESS/s", "chains that ended in the mode")
+COLUMNS = (
+    "sampler",
+    "seconds to 400",
+    "times the first row's",
+    "p5 ESS/s, all included",
+    "without compiling",
+)
+COLUMNS += (
+    "compiling",
+    "warm-up",
+    "one mode's chains: seconds",
+    "ESS/s",
+    "chains that ended in the mode",
+)
 IN_SHORT = COLUMNS[:4]  # for the README
 
 
@@ -34,18 +46,26 @@ def machine():
 def versions(python):
     """Return the versions of what the second environment holds."""
     code = f"import importlib.metadata as m, json; print(json.dumps({{p: m.version(p) for p in {PACKAGES}}}))"
-    return json.loads(subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout)
+    return json.loads(
+        subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout
+    )
 
 
 def read(run, which):
-    """Return one run's figures by all chains, or by those that were in the mode with the mass throughout.
+    """Return one run's figures by all chains, or by those that were in the mode with the mass
+    throughout.
 
     At the first checkpoint that suffices; of a run without one, at its last, and censored.
     """
     points = [point for point in run["checkpoints"] if point[which]]
-    enough = [point for point in points if point[which]["reached"] and point["seconds"] <= run["limit"]]
+    enough = [
+        point for point in points if point[which]["reached"] and point["seconds"] <= run["limit"]
+    ]
     if not points:
-        return {"censored": True, "mode": run["checkpoints"][-1]["mode"] if run["checkpoints"] else []}
+        return {
+            "censored": True,
+            "mode": run["checkpoints"][-1]["mode"] if run["checkpoints"] else [],
+        }
     point = (enough or points)[0 if enough else -1]
     found, running = point[which], point["seconds"] - point["compiling"]
     return {
@@ -56,7 +76,10 @@ def read(run, which):
         "warm_up": point["warm_up"],
         "ess_a_second": found["ess"] / point["seconds"],
         "ess_a_second_running": found["ess"] / running,
-        **{name: found[name] for name in ("ess", "median_ess", "rhat", "rhat_log_sd", "rhat_within_bound")},
+        **{
+            name: found[name]
+            for name in ("ess", "median_ess", "rhat", "rhat_log_sd", "rhat_within_bound")
+        },
         "diverging": sum(point["diverging"]),
         "mode": point["mode"],
         "mode_found_after": None if None in point["found_after"] else max(point["found_after"]),
@@ -66,11 +89,17 @@ def read(run, which):
 def spread(runs, name):
     """Return median, least and largest of a figure over the runs that have it."""
     values = [run[name] for run in runs if run.get(name) is not None]
-    return {"median": float(np.median(values)), "least": min(values), "most": max(values)} if values else None
+    return (
+        {"median": float(np.median(values)), "least": min(values), "most": max(values)}
+        if values
+        else None
+    )
 
 
 def waited(runs):
-    """Return median, least and largest of the seconds to enough draws; None where a censored run stands there."""
+    """Return median, least and largest of the seconds to enough draws; None where a censored run
+    stands there.
+    """
     seconds = [np.inf if run["censored"] else run["seconds"] for run in runs]
     found = {"median": np.median(seconds), "least": min(seconds), "most": max(seconds)}
     return {name: float(value) if np.isfinite(value) else None for name, value in found.items()}
@@ -79,7 +108,14 @@ def waited(runs):
 def entry(runs, which):
     """Join the runs of a rival."""
     read_ones = [read(run, which) for run in runs]
-    names = ("compiling", "warm_up", "ess_a_second", "ess_a_second_running", "mode_found_after", "draws")
+    names = (
+        "compiling",
+        "warm_up",
+        "ess_a_second",
+        "ess_a_second_running",
+        "mode_found_after",
+        "draws",
+    )
     return {
         "runs": len(read_ones),
         "censored": sum(run["censored"] for run in read_ones),
@@ -90,7 +126,9 @@ def entry(runs, which):
 
 
 def result(runs, date):
-    """Return what is stored: by rival, with machine, date, versions and the limit. ValueError: of several machines."""
+    """Return what is stored: by rival, with machine, date, versions and the limit. ValueError: of
+    several machines.
+    """
     for name in ("machine", "versions"):
         if len({json.dumps(run[name], sort_keys=True) for run in runs}) > 1:
             raise ValueError(f"{name}: given runs of several, expected one")
@@ -121,41 +159,60 @@ def of_runs(runs):
 def of_result(stored, columns=COLUMNS):
     """Return the table of those columns, fastest first."""
     rivals = stored["rivals"].items()
-    ranked = sorted(rivals, key=lambda pair: (pair[1]["all_chains"]["seconds"]["median"] or np.inf, pair[0]))
+    ranked = sorted(
+        rivals, key=lambda pair: (pair[1]["all_chains"]["seconds"]["median"] or np.inf, pair[0])
+    )
     first = ranked[0][1]["all_chains"]["seconds"]["median"]
     rows = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
     for name, one in ranked:
         every, kept, limit = one["all_chains"], one["of_kept"], min(one["limit"])
         ends = [layer for run in every["by_seed"] for layer in run["mode"]]
         cells = [name, seconds(every, limit), times(every, limit, first)]
-        cells += [number(every[part]) for part in ("ess_a_second", "ess_a_second_running", "compiling", "warm_up")]
-        cells += [seconds(kept, limit), number(kept["ess_a_second"]), f"{ends.count(2)} of {len(ends)}"]
+        cells += [
+            number(every[part])
+            for part in ("ess_a_second", "ess_a_second_running", "compiling", "warm_up")
+        ]
+        cells += [
+            seconds(kept, limit),
+            number(kept["ess_a_second"]),
+            f"{ends.count(2)} of {len(ends)}",
+        ]
         told = dict(zip(COLUMNS, cells, strict=True))
         rows.append("| " + " | ".join(told[column] for column in columns) + " |")
     return "\n".join(rows)
 
 
 def of_ratios(stored):
-    """Return the table of what ours has of effective draws a second, all included, beside each rival that has some."""
-    medians = {name: one["all_chains"]["ess_a_second"]["median"] for name, one in stored["rivals"].items()}
+    """Return the table of what ours has of effective draws a second, all included, beside each
+    rival that has some.
+    """
+    medians = {
+        name: one["all_chains"]["ess_a_second"]["median"] for name, one in stored["rivals"].items()
+    }
     ours = [name for name in medians if name.startswith("ours")]
     rows = ["| beside | " + " | ".join(ours) + " |", "|---" * (len(ours) + 1) + "|"]
     for name in sorted(medians.keys() - set(ours), key=lambda name: -medians[name]):
         rows.append(
-            f"| {name} | " + " | ".join(plain(float(f"{medians[one] / medians[name]:.2g}")) for one in ours) + " |"
+            f"| {name} | "
+            + " | ".join(plain(float(f"{medians[one] / medians[name]:.2g}")) for one in ours)
+            + " |"
         )
     return "\n".join(rows)
 
 
 def seconds(entry, limit):
-    """Return median and range of the seconds; that they were not enough, where the median is a censored run."""
+    """Return median and range of the seconds; that they were not enough, where the median is a
+    censored run.
+    """
     median, least, most = (entry["seconds"][name] for name in ("median", "least", "most"))
     done = f"{entry['runs'] - entry['censored']} of {entry['runs']} runs"
     if median is None:
         return f"not within {plain(limit)} ({done})"
     if least == most:
         return plain(median)
-    return plain(median) + (f" ({plain(least)} to {plain(most)})" if most else f" (from {plain(least)}; {done})")
+    return plain(median) + (
+        f" ({plain(least)} to {plain(most)})" if most else f" (from {plain(least)}; {done})"
+    )
 
 
 def times(entry, limit, first):

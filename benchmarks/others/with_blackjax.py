@@ -1,8 +1,10 @@
-"""The BlackJAX port's settings on the all-layer posterior: window adaptation of 1000 steps, then NUTS.
+"""The BlackJAX port's settings on the all-layer posterior: window adaptation of 1000 steps, then
+NUTS.
 
-Its own loop, its starts (weights N(0, 1), standard deviations 1) and its way to write the network: all tasks in one
-product. It runs one chain; four run here side by side, one a device, as BlackJAX's guide to several chains has it.
-Where the port samples the standard deviation itself, this samples its logarithm, as all others do.
+Its own loop, its starts (weights N(0, 1), standard deviations 1) and its way to write the network:
+all tasks in one product. It runs one chain; four run here side by side, one a device, as BlackJAX's
+guide to several chains has it. Where the port samples the standard deviation itself, this samples
+its logarithm, as all others do.
 """
 
 import os
@@ -74,7 +76,9 @@ def main():
     for i, count in enumerate(session.counts):
         batch = jax.pmap(draw, static_broadcasted_argnums=3)
         keys = jax.random.split(jax.random.fold_in(key_draws, i), CHAINS)
-        state, (draws, diverging) = jax.block_until_ready(batch(keys, state, parameters, count - done))
+        state, (draws, diverging) = jax.block_until_ready(
+            batch(keys, state, parameters, count - done)
+        )
         if not session.judged({name: np.asarray(a) for name, a in draws.items()}, diverging):
             return
         session.first_batch()

@@ -1,4 +1,6 @@
-"""NumPyro's NUTS at its defaults, 1000 steps of warm-up, four chains side by side as its documentation has it."""
+"""NumPyro's NUTS at its defaults, 1000 steps of warm-up, four chains side by side as its
+documentation has it.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -28,8 +30,13 @@ def model(x, y):
 
 def canonical(samples):
     """Return the draws as all samplers hand them over."""
-    draws = {name: np.asarray(samples[name]) for name in samples if name.startswith(("mean", "offset"))}
-    return {**draws, "log_sd": np.log(np.stack([np.asarray(samples[f"sd_{i}"]) for i in range(3)], axis=-1))}
+    draws = {
+        name: np.asarray(samples[name]) for name in samples if name.startswith(("mean", "offset"))
+    }
+    return {
+        **draws,
+        "log_sd": np.log(np.stack([np.asarray(samples[f"sd_{i}"]) for i in range(3)], axis=-1)),
+    }
 
 
 def main():
@@ -50,7 +57,8 @@ def main():
     mcmc.warmup(key, x, y)
     jax.block_until_ready(mcmc.last_state)
     session.warm()
-    session.first_batch()  # a run that is not interrupted compiles one program for warm-up and draws
+    # a run that is not interrupted compiles one program for warm-up and draws
+    session.first_batch()
     done = 0
     for i, count in enumerate(session.counts):
         mcmc.num_samples = count - done

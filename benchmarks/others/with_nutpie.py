@@ -1,4 +1,5 @@
-"""nutpie at its defaults, four chains side by side, a thread each; of PyMC's model, or fed the book's density in JAX.
+"""nutpie at its defaults, four chains side by side, a thread each; of PyMC's model, or fed the
+book's density in JAX.
 
 Its diagonal metric warms up for 400 steps, its low-rank one for 800.
 """
@@ -13,7 +14,8 @@ from nutpie.sample import _BackgroundSampler
 from posterior import NUM_UNKNOWNS, shapes, split
 from session import CHAINS, Session
 
-TEMPLATE = "{% for chain in chains %}{{ chain.finished_draws }} {% endfor %}"  # what nutpie says of its progress
+# what nutpie says of its progress
+TEMPLATE = "{% for chain in chains %}{{ chain.finished_draws }} {% endfor %}"
 EVERY = 20  # ms
 
 
@@ -58,14 +60,17 @@ def of_jax(x, y):
 
     named = shapes()
     kinds = [np.dtype(float)] * len(named)
-    return nutpie.compiled_pyfunc.from_pyfunc(NUM_UNKNOWNS, make, expand, kinds, list(named.values()), list(named))
+    return nutpie.compiled_pyfunc.from_pyfunc(
+        NUM_UNKNOWNS, make, expand, kinds, list(named.values()), list(named)
+    )
 
 
 def position(parts):
     """Return the parts of a position as the book's density takes them."""
     layers = [f"Dense_{i}" for i in range(3)]
     kernels = {
-        name: {layer: {"kernel": parts[f"{name}_{i}"]} for i, layer in enumerate(layers)} for name in ("mean", "offset")
+        name: {layer: {"kernel": parts[f"{name}_{i}"]} for i, layer in enumerate(layers)}
+        for name in ("mean", "offset")
     }
     return {**kernels, "log_sd": {layer: parts["log_sd"][i] for i, layer in enumerate(layers)}}
 
@@ -80,19 +85,32 @@ def settings_of(kind, seed, **others):
 
 
 class Sampler(_BackgroundSampler):
-    """What ``nutpie.sample(blocking=False)`` returns, but for the progress, which that shows and this one tells."""
+    """What ``nutpie.sample(blocking=False)`` returns, but for the progress, which that shows and
+    this one tells.
+    """
 
     def __init__(self, model, settings, told):
         """Begin to sample from nutpie's own starts."""
-        self._settings, self._compiled_model, self._save_warmup, self._return_raw_trace = settings, model, True, False
+        self._settings, self._compiled_model, self._save_warmup, self._return_raw_trace = (
+            settings,
+            model,
+            True,
+            False,
+        )
         progress = _lib.ProgressType.template_callback(EVERY, TEMPLATE, CHAINS, told)
         self._store = _lib.PyStorage.arrow()
-        self._sampler = model._make_sampler(settings, np.zeros(model.n_dim), CHAINS, progress, self._store)
+        self._sampler = model._make_sampler(
+            settings, np.zeros(model.n_dim), CHAINS, progress, self._store
+        )
 
 
 def canonical(found, begin, end):
     """Return draws of a trace as all samplers hand them over."""
-    draws = {name: found.posterior[name].values[:, begin:end] for name in found.posterior if name in shapes()}
+    draws = {
+        name: found.posterior[name].values[:, begin:end]
+        for name in found.posterior
+        if name in shapes()
+    }
     if "log_sd" not in draws:
         sd = [found.posterior[f"sd_{i}"].values[:, begin:end] for i in range(3)]
         draws["log_sd"] = np.log(np.stack(sd, axis=-1))
@@ -130,7 +148,10 @@ def main():
         sampler.pause()
         found = sampler.inspect()
         draws = canonical(found, done, count)  # some chains are further than others
-        if draws["log_sd"].shape[:2] != (CHAINS, count - done) or not np.isfinite(draws["log_sd"]).all():
+        if (
+            draws["log_sd"].shape[:2] != (CHAINS, count - done)
+            or not np.isfinite(draws["log_sd"]).all()
+        ):
             raise RuntimeError(f"nutpie: has no {count} draws of every chain, as its progress says")
         diverging = found.sample_stats["diverging"].values[:, done:count]
         if not session.judged(draws, diverging, at=reached[-1]):

@@ -1,4 +1,6 @@
-"""PyMC's own NUTS at its defaults: 1000 steps of tuning, four chains side by side, a process each."""
+"""PyMC's own NUTS at its defaults: 1000 steps of tuning, four chains side by side, a process
+each.
+"""
 
 import numpy as np
 import pymc as pm
@@ -51,7 +53,8 @@ def main():
             return
         number = targets.pop(0) - done
         draws = {
-            name: np.stack([np.stack([one[name] for one in chain[:number]]) for chain in kept]) for name in kept[0][0]
+            name: np.stack([np.stack([one[name] for one in chain[:number]]) for chain in kept])
+            for name in kept[0][0]
         }
         draws["log_sd"] = np.stack([draws.pop(f"sd_{i}_log__") for i in range(3)], axis=-1)
         go_on = session.judged(draws, [chain[:number] for chain in diverging])

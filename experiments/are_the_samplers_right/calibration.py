@@ -1,7 +1,9 @@
-"""Simulation-based calibration of the flat network: weights from the prior, labels from the weights, fit, rank.
+"""Simulation-based calibration of the flat network: weights from the prior, labels from the
+weights, fit, rank.
 
-Three samplers see the same simulated labels: the book's; the book's with the likelihood at a power other than one, as
-if some labels had been forgotten; and one that returns draws of its prior and sees no data.
+Three samplers see the same simulated labels: the book's; the book's with the likelihood at a power
+other than one, as if some labels had been forgotten; and one that returns draws of its prior and
+sees no data.
 """
 
 from helpers import data, densities, diagnostics, mcmc, networks, verify
@@ -21,11 +23,20 @@ SETTINGS = {
     "num_samples": 500,
     "thin": 20,  # 100 nearly independent draws are ranked
     # Each sampler's power of the likelihood; 0: draws of the prior.
-    "samplers": {"the book's sampler": 1.0, "likelihood at power 0.7": 0.7, "draws of the prior": 0.0},
-    "points": [[-1.0, -1.0], [0.5, -0.5], [1.0, 0.0], [2.0, 1.0]],  # where f is ranked; at the origin it is 0
+    "samplers": {
+        "the book's sampler": 1.0,
+        "likelihood at power 0.7": 0.7,
+        "draws of the prior": 0.0,
+    },
+    # where f is ranked; at the origin it is 0
+    "points": [[-1.0, -1.0], [0.5, -0.5], [1.0, 0.0], [2.0, 1.0]],
     "threshold_chance": 0.01,  # of a band for each quantity, fixed before any result was seen
 }
-QUANTITIES = ["log likelihood", "squared norm of the weights", *(f"f at {tuple(p)}" for p in SETTINGS["points"])]
+QUANTITIES = [
+    "log likelihood",
+    "squared norm of the weights",
+    *(f"f at {tuple(p)}" for p in SETTINGS["points"]),
+]
 NETWORK = networks.MLP()
 FLAT = densities.flat_log_density(NETWORK)
 
@@ -49,7 +60,9 @@ def simulated(first, count):
     Each replication has a key of its own, so that any of them can be made again alone.
     """
     x = data.source_moons().x_train[0]
-    keys = jnp.stack([shared.key(SETTINGS["seed"], "replication", i) for i in range(first, first + count)])
+    keys = jnp.stack(
+        [shared.key(SETTINGS["seed"], "replication", i) for i in range(first, first + count)]
+    )
     truth, y = _simulate(keys, x)
     return truth, densities.observe(np.broadcast_to(x, (count, *x.shape)), y, jnp.ones(3))
 
@@ -59,16 +72,24 @@ def _simulate(keys, x):
     def one(key):
         key_weights, key_labels = jax.random.split(key)
         weights = mcmc.normal_starts(key_weights, networks.parameter_shapes(NETWORK, 2), ())
-        return weights, jax.random.bernoulli(key_labels, jax.nn.sigmoid(NETWORK.apply(weights, x))).astype(jnp.int32)
+        return weights, jax.random.bernoulli(
+            key_labels, jax.nn.sigmoid(NETWORK.apply(weights, x))
+        ).astype(jnp.int32)
 
     return jax.vmap(one)(keys)
 
 
 def quantities(weights, observed):
-    """Return what is ranked; the log likelihood depends on the data, without which the prior would pass."""
-    likelihood = densities.bernoulli_log_likelihood(NETWORK.apply(weights, observed.x), observed.y).sum()
+    """Return what is ranked; the log likelihood depends on the data, without which the prior would
+    pass.
+    """
+    likelihood = densities.bernoulli_log_likelihood(
+        NETWORK.apply(weights, observed.x), observed.y
+    ).sum()
     norm = sum((leaf**2).sum() for leaf in jax.tree.leaves(weights))
-    return jnp.concatenate([jnp.stack([likelihood, norm]), NETWORK.apply(weights, jnp.array(SETTINGS["points"]))])
+    return jnp.concatenate(
+        [jnp.stack([likelihood, norm]), NETWORK.apply(weights, jnp.array(SETTINGS["points"]))]
+    )
 
 
 @jax.jit
@@ -83,10 +104,14 @@ def of_draws(draws, observed):
 
 
 def unit(sampler, first, count):
-    """Fit some replications by one sampler; keep the quantities of draws and of the weights that made the labels."""
+    """Fit some replications by one sampler; keep the quantities of draws and of the weights that
+    made the labels.
+    """
     truth, observed = simulated(first, count)
     kept = {"truth": jax.jit(jax.vmap(quantities))(truth, observed)}
-    key_start, key_chains = (shared.key(SETTINGS["seed"], part, sampler, first) for part in ("starts", "chains"))
+    key_start, key_chains = (
+        shared.key(SETTINGS["seed"], part, sampler, first) for part in ("starts", "chains")
+    )
     batch, power = (count, SETTINGS["num_chains"]), SETTINGS["samplers"][sampler]
     if power == 0:
         batch = (*batch, SETTINGS["num_samples"] // SETTINGS["thin"])
@@ -101,7 +126,9 @@ def unit(sampler, first, count):
 
 
 def score(drawn, **_):
-    """Ranks of the truth among thinned draws, [replication, quantity]; and its share of all draws, with errors."""
+    """Ranks of the truth among thinned draws, [replication, quantity]; and its share of all draws,
+    with errors.
+    """
     values, truth = drawn["values"], drawn["truth"]
     if "stats" not in drawn:
         ranks = verify.ranks(values.reshape(len(values), -1, len(QUANTITIES)), truth)
@@ -120,7 +147,9 @@ def score(drawn, **_):
 
 
 def rows(scored):
-    """A row a sampler: ranks of all replications, their distance from uniform ones, and what chance explains."""
+    """A row a sampler: ranks of all replications, their distance from uniform ones, and what chance
+    explains.
+    """
     made = []
     for sampler in SETTINGS["samplers"]:
         parts = [part for name, part in scored.items() if name.startswith(f"{sampler}, ")]
@@ -134,7 +163,9 @@ def rows(scored):
             "name": sampler,
             "num_draws": num_draws,
             "ranks": {name: ranks[:, i].tolist() for i, name in enumerate(QUANTITIES)},
-            "distance": dict(zip(QUANTITIES, shared.rank_distance(ranks, num_draws).tolist(), strict=True)),
+            "distance": dict(
+                zip(QUANTITIES, shared.rank_distance(ranks, num_draws).tolist(), strict=True)
+            ),
             "band": shared.rank_band(len(ranks), num_draws, SETTINGS["threshold_chance"]),
             "ess": [],
         }

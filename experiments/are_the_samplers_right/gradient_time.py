@@ -1,7 +1,8 @@
 """How the time of one gradient of the hierarchical log density grows with tasks, points and width.
 
-Seconds belong to the machine that ran this; the page is about their ratios. So every size is timed in turns with the
-base, on the same core within the same seconds: units may run on different machines.
+Seconds belong to the machine that ran this; the page is about their ratios. So every size is timed
+in turns with the base, on the same core within the same seconds: units may run on different
+machines.
 """
 
 from helpers import densities, hierarchical, mcmc, networks
@@ -39,7 +40,9 @@ SMALL = units()["tasks 18"]
 
 def problem(tasks, points, width):
     """Return a density, a position and data of one size."""
-    key_x, key_y, key_position = (shared.key(SETTINGS["seed"], part) for part in ("x", "y", "position"))
+    key_x, key_y, key_position = (
+        shared.key(SETTINGS["seed"], part) for part in ("x", "y", "position")
+    )
     x = jax.random.normal(key_x, (tasks, points, 2))
     observed = densities.observe(x, jax.random.bernoulli(key_y, 0.5, x.shape[:2]).astype(int))
     network = networks.MLP(hidden=(width, width))
@@ -48,10 +51,11 @@ def problem(tasks, points, width):
 
 
 def timer(log_density, position, observed):
-    """Return a function that times a value with its gradient, in seconds of a core, in a loop long for the clock.
+    """Return a function that times a value with its gradient, in seconds of a core, in a loop long
+    for the clock.
 
-    The value comes with the gradient in every sampler, and XLA compiles both together, into other code than for the
-    gradient alone.
+    The value comes with the gradient in every sampler, and XLA compiles both together, into other
+    code than for the gradient alone.
     """
 
     @jax.jit
@@ -81,7 +85,10 @@ def unit(what, value, runs):
     at_size = problem(**{**base, what: value})
     of_base, of_size = timer(*problem(**base)), timer(*at_size)
     seconds = np.array([(of_base(), of_size()) for _ in range(runs)])
-    return {"seconds": seconds, "unknowns": np.array(sum(leaf.size for leaf in jax.tree.leaves(at_size[1])))}
+    return {
+        "seconds": seconds,
+        "unknowns": np.array(sum(leaf.size for leaf in jax.tree.leaves(at_size[1]))),
+    }
 
 
 def score(drawn, what, value, **_):
@@ -96,5 +103,7 @@ def score(drawn, what, value, **_):
         "base_microseconds": of_base.tolist(),
         "times_slower": float(np.median(times_slower)),
         # of a median: the spread comes from what else the machine does, whose tails are long
-        "times_slower_error": float(np.sqrt(np.pi / 2) * times_slower.std(ddof=1) / np.sqrt(len(times_slower))),
+        "times_slower_error": float(
+            np.sqrt(np.pi / 2) * times_slower.std(ddof=1) / np.sqrt(len(times_slower))
+        ),
     }

@@ -18,13 +18,21 @@ def moments(name, log_density, position, standardized, size):
         return jnp.concatenate([z, z**2])
 
     labels = tuple(f"{kind} {i + 1}" for kind in ("mean", "variance") for i in range(size))
-    return verify.Target(name, log_density, position, quantities, np.repeat([0.0, 1.0], size), labels)
+    return verify.Target(
+        name, log_density, position, quantities, np.repeat([0.0, 1.0], size), labels
+    )
 
 
 def correlated_gaussian(size: int = 10, correlation: float = 0.9) -> verify.Target:
-    """Scales from 0.1 to 10, correlation of neighbours as given; checked along the principal axes."""
+    """Scales from 0.1 to 10, correlation of neighbours as given; checked along the principal
+    axes.
+    """
     scale = np.logspace(-1, 1, size)
-    covariance = scale[:, None] * scale * correlation ** np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+    covariance = (
+        scale[:, None]
+        * scale
+        * correlation ** np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+    )
     variance, axes = np.linalg.eigh(covariance)
     whiten = jnp.asarray(axes / np.sqrt(variance), jnp.float32).T
 
@@ -35,10 +43,16 @@ def correlated_gaussian(size: int = 10, correlation: float = 0.9) -> verify.Targ
     return moments("correlated Gaussian", log_density, start, lambda x: whiten @ x, size)
 
 
-def conjugate_regression(seed: int, num_points: int, num_features: int, noise: float) -> tuple[Array, ...]:
-    """Return x, y, and the mean and whitening of weights N(0, 1) given them (Bishop 2006, section 3.3)."""
+def conjugate_regression(
+    seed: int, num_points: int, num_features: int, noise: float
+) -> tuple[Array, ...]:
+    """Return x, y, and the mean and whitening of weights N(0, 1) given them (Bishop 2006, section
+    3.3).
+    """
     random = np.random.default_rng(seed)
-    x = random.normal(size=(num_points, num_features)) @ np.diag(np.linspace(0.7, 2.0, num_features))
+    x = random.normal(size=(num_points, num_features)) @ np.diag(
+        np.linspace(0.7, 2.0, num_features)
+    )
     y = x @ random.normal(size=num_features) + noise * random.normal(size=num_points)
     precision = np.eye(num_features) + x.T @ x / noise**2
     mean = np.linalg.solve(precision, x.T @ y) / noise**2
@@ -46,7 +60,9 @@ def conjugate_regression(seed: int, num_points: int, num_features: int, noise: f
     return tuple(jnp.asarray(a, jnp.float32) for a in (x, y, mean, whiten))
 
 
-def linear_regression(num_points: int = 40, num_features: int = 5, noise: float = 0.5) -> verify.Target:
+def linear_regression(
+    num_points: int = 40, num_features: int = 5, noise: float = 0.5
+) -> verify.Target:
     """Weights N(0, 1), known noise: the posterior is normal."""
     x, y, mean, whiten = conjugate_regression(11, num_points, num_features, noise)
 
@@ -54,28 +70,51 @@ def linear_regression(num_points: int = 40, num_features: int = 5, noise: float 
         return tfd.Normal(x @ w, noise).log_prob(y).sum() + tfd.Normal(0.0, 1.0).log_prob(w).sum()
 
     start = jax.ShapeDtypeStruct((num_features,), jnp.float32)
-    return moments("linear regression", log_density, start, lambda w: whiten @ (w - mean), num_features)
+    return moments(
+        "linear regression", log_density, start, lambda w: whiten @ (w - mean), num_features
+    )
 
 
 def funnel(centred: bool, size: int = 9, scale: float = 3.0) -> verify.Target:
-    """Neal's (2003) funnel: v ~ N(0, scale), x ~ N(0, exp(v / 2)); non-centred, both are scaled from N(0, 1)."""
+    """Neal's (2003) funnel: v ~ N(0, scale), x ~ N(0, exp(v / 2)); non-centred, both are scaled
+    from N(0, 1).
+    """
 
     def log_density(position):
         v, x = position["v"], position["x"]
         if not centred:
             return -0.5 * (v**2 + (x**2).sum())
-        return tfd.Normal(0.0, scale).log_prob(v) + tfd.Normal(0.0, jnp.exp(v / 2)).log_prob(x).sum()
+        return (
+            tfd.Normal(0.0, scale).log_prob(v) + tfd.Normal(0.0, jnp.exp(v / 2)).log_prob(x).sum()
+        )
 
     def quantities(position):
         v = position["v"] / scale if centred else position["v"]
         x = position["x"] * jnp.exp(-position["v"] / 2) if centred else position["x"]
-        return jnp.stack([v, v**2, (v < -1).astype(v.dtype), (v > 1).astype(v.dtype), x[0], x[0] ** 2])
+        return jnp.stack(
+            [v, v**2, (v < -1).astype(v.dtype), (v > 1).astype(v.dtype), x[0], x[0] ** 2]
+        )
 
     exact = np.array([0.0, 1.0, stats.norm.cdf(-1), stats.norm.cdf(-1), 0.0, 1.0])
-    labels = ("mean of v", "variance of v", "P(neck)", "P(mouth)", "mean of offset", "variance of offset")
-    position = {"v": jax.ShapeDtypeStruct((), jnp.float32), "x": jax.ShapeDtypeStruct((size,), jnp.float32)}
+    labels = (
+        "mean of v",
+        "variance of v",
+        "P(neck)",
+        "P(mouth)",
+        "mean of offset",
+        "variance of offset",
+    )
+    position = {
+        "v": jax.ShapeDtypeStruct((), jnp.float32),
+        "x": jax.ShapeDtypeStruct((size,), jnp.float32),
+    }
     return verify.Target(
-        f"funnel, {'' if centred else 'non-'}centred", log_density, position, quantities, exact, labels
+        f"funnel, {'' if centred else 'non-'}centred",
+        log_density,
+        position,
+        quantities,
+        exact,
+        labels,
     )
 
 
@@ -84,7 +123,10 @@ def two_modes(weight: float = 0.3, distance: float = 4.0) -> verify.Target:
     half = distance / 2
 
     def log_density(x):
-        left, right = jnp.log(1 - weight) - 0.5 * (x + half) ** 2, jnp.log(weight) - 0.5 * (x - half) ** 2
+        left, right = (
+            jnp.log(1 - weight) - 0.5 * (x + half) ** 2,
+            jnp.log(weight) - 0.5 * (x - half) ** 2,
+        )
         return jnp.logaddexp(left, right)
 
     def quantities(x):
@@ -93,11 +135,14 @@ def two_modes(weight: float = 0.3, distance: float = 4.0) -> verify.Target:
     right = weight * stats.norm.cdf(half) + (1 - weight) * stats.norm.cdf(-half)
     exact = np.array([half * (2 * weight - 1), 1 + half**2, right])
     start = jax.ShapeDtypeStruct((), jnp.float32)
-    return verify.Target("two modes", log_density, start, quantities, exact, ("mean", "second moment", "P(right)"))
+    return verify.Target(
+        "two modes", log_density, start, quantities, exact, ("mean", "second moment", "P(right)")
+    )
 
 
 def eight_schools(jacobian: bool = True) -> verify.Target:
-    """Rubin's (1981) coaching effects, non-centred, log tau in place of tau; exact by one-dimensional quadrature.
+    """Rubin's (1981) coaching effects, non-centred, log tau in place of tau; exact by
+    one-dimensional quadrature.
 
     Without ``jacobian`` the density forgets that it is one of log tau: a mistake to be found.
     """
@@ -109,12 +154,17 @@ def eight_schools(jacobian: bool = True) -> verify.Target:
         precision = 1 / (sd**2 + tau**2)
         spread = 1 / (1 / 25 + precision.sum())
         mu = spread * (precision * y).sum()
-        log_marginal = 0.5 * (np.log(precision).sum() + np.log(spread) - (precision * y**2).sum() + mu**2 / spread)
+        log_marginal = 0.5 * (
+            np.log(precision).sum() + np.log(spread) - (precision * y**2).sum() + mu**2 / spread
+        )
         density = np.exp(log_marginal + 20) * tau * stats.halfcauchy.pdf(tau, scale=5)
         theta = (y / sd**2 * tau**2 + mu) / (tau**2 / sd**2 + 1)
         return density * np.array([1.0, mu, np.log(tau), float(tau < 5), *theta])
 
-    parts = [integrate.quad_vec(lambda t: given_tau(np.exp(t)), a, b)[0] for a, b in ((-15, np.log(5)), (np.log(5), 9))]
+    parts = [
+        integrate.quad_vec(lambda t: given_tau(np.exp(t)), a, b)[0]
+        for a, b in ((-15, np.log(5)), (np.log(5), 9))
+    ]
     total = np.sum(parts, axis=0)
 
     def theta_of(position):
@@ -122,7 +172,9 @@ def eight_schools(jacobian: bool = True) -> verify.Target:
 
     def log_density(position):
         log_tau = position["log_tau"]
-        prior = tfd.Normal(0.0, 5.0).log_prob(position["mu"]) + tfd.HalfCauchy(0.0, 5.0).log_prob(jnp.exp(log_tau))
+        prior = tfd.Normal(0.0, 5.0).log_prob(position["mu"]) + tfd.HalfCauchy(0.0, 5.0).log_prob(
+            jnp.exp(log_tau)
+        )
         offsets = tfd.Normal(0.0, 1.0).log_prob(position["offset"]).sum()
         likelihood = tfd.Normal(theta_of(position), jnp.asarray(sd, jnp.float32))
         found = prior + offsets + likelihood.log_prob(jnp.asarray(y, jnp.float32)).sum()
@@ -130,14 +182,24 @@ def eight_schools(jacobian: bool = True) -> verify.Target:
 
     def quantities(position):
         small = (position["log_tau"] < np.log(5)).astype(jnp.float32)
-        return jnp.concatenate([jnp.stack([position["mu"], position["log_tau"], small]), theta_of(position)])
+        return jnp.concatenate(
+            [jnp.stack([position["mu"], position["log_tau"], small]), theta_of(position)]
+        )
 
     scalar = jax.ShapeDtypeStruct((), jnp.float32)
     position = {"mu": scalar, "log_tau": scalar, "offset": jax.ShapeDtypeStruct((8,), jnp.float32)}
     labels = ("mu", "log tau", "P(tau < 5)", *(f"school {school}" for school in "ABCDEFGH"))
-    return verify.Target("eight schools", log_density, position, quantities, total[1:] / total[0], labels)
+    return verify.Target(
+        "eight schools", log_density, position, quantities, total[1:] / total[0], labels
+    )
 
 
 def all_targets() -> list[verify.Target]:
     """Every target that a correct sampler passes: Neal's funnel in its non-centred form only."""
-    return [correlated_gaussian(), linear_regression(), funnel(centred=False), two_modes(), eight_schools()]
+    return [
+        correlated_gaussian(),
+        linear_regression(),
+        funnel(centred=False),
+        two_modes(),
+        eight_schools(),
+    ]

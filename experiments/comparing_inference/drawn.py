@@ -20,11 +20,14 @@ class Drawn(NamedTuple):
 
     vectors: Float[Array, "chain draw 40"]
     count: Int[Array, " chain"]  # the first so many are draws
-    gradients: Float[Array, ""]  # of the task's log density, all chains together; with the log density itself
+    # of the task's log density, all chains together; with the log density itself
+    gradients: Float[Array, ""]
     centre: Float[Array, " 40"]  # where the network is expanded to first order; NaN if it is not
 
 
-def fitted(vectors: Float[Array, "draw 40"], gradients: float | Array, centre: Array | None = None) -> Drawn:
+def fitted(
+    vectors: Float[Array, "draw 40"], gradients: float | Array, centre: Array | None = None
+) -> Drawn:
     """Return independent draws as four chains, or as one where they are no multiple of four."""
     chains = NUM_CHAINS if len(vectors) % NUM_CHAINS == 0 else 1
     split = vectors.reshape(chains, -1, of.SIZE)
@@ -33,7 +36,9 @@ def fitted(vectors: Float[Array, "draw 40"], gradients: float | Array, centre: A
     return Drawn(split, count, jnp.float32(gradients), nowhere if centre is None else centre)
 
 
-def chained(vectors: Float[Array, "chain draw 40"], gradients: float | Array, count: Array | None = None) -> Drawn:
+def chained(
+    vectors: Float[Array, "chain draw 40"], gradients: float | Array, count: Array | None = None
+) -> Drawn:
     """Return chains of which all draws, or the first so many of each, are there."""
     chains, draws = vectors.shape[:2]
     count = jnp.full(chains, draws) if count is None else jnp.broadcast_to(count, (chains,))
@@ -45,8 +50,12 @@ def normal_starts(key: Array, count: int) -> Float[Array, "start 40"]:
     return jax.random.normal(key, (count, of.SIZE))
 
 
-def steps(key: Array, step: Callable, state: Any, num_steps: int, position: Callable, most: int = MOST) -> Any:
-    """Take steps of a fixed cost, ``step(key, state)``; return positions of at most so many, evenly spaced."""
+def steps(
+    key: Array, step: Callable, state: Any, num_steps: int, position: Callable, most: int = MOST
+) -> Any:
+    """Take steps of a fixed cost, ``step(key, state)``; return positions of at most so many, evenly
+    spaced.
+    """
     kept = min(num_steps, most)
     thin = num_steps // kept
 
@@ -57,11 +66,15 @@ def steps(key: Array, step: Callable, state: Any, num_steps: int, position: Call
     return jax.lax.scan(one, state, jax.random.split(key, kept))[1]
 
 
-def spend(key: Array, step: Callable, state: Any, left: Array, cost: Array, position: Callable, most: int) -> Any:
-    """Take steps of unknown cost, ``step(key, state) -> state, gradients``, until so many gradients are spent.
+def spend(
+    key: Array, step: Callable, state: Any, left: Array, cost: Array, position: Callable, most: int
+) -> Any:
+    """Take steps of unknown cost, ``step(key, state) -> state, gradients``, until so many gradients
+    are spent.
 
-    Ten steps are taken in any case. ``cost`` is the mean cost so far: by it draws are thinned to at most ``most``.
-    Returns positions [most, ...], how many of them there are, and the gradients spent.
+    Ten steps are taken in any case. ``cost`` is the mean cost so far: by it draws are thinned to at
+    most ``most``. Returns positions [most, ...], how many of them there are, and the gradients
+    spent.
     """
     thin = jnp.maximum(1, jnp.ceil(left / (cost * most))).astype(int)
     begin = position(state)

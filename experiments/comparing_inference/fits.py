@@ -1,7 +1,9 @@
-"""Methods that fit something by optimisation and then draw from it, of one task: ``f(key, task, budget, value)``.
+"""Methods that fit something by optimisation and then draw from it, of one task: ``f(key, task,
+budget, value)``.
 
-``value`` is the one free setting of each. An evaluation of the log density with its gradient counts as one gradient,
-one without it too; a minibatch counts by its share of the labels; draws from what was fitted count nothing.
+``value`` is the one free setting of each. An evaluation of the log density with its gradient counts
+as one gradient, one without it too; a minibatch counts by its share of the labels; draws from what
+was fitted count nothing.
 """
 
 from helpers import svi
@@ -24,10 +26,12 @@ from experiments.svi import equal_cost
 from experiments.svi.models import flat_model
 
 CLIMB = 1000  # gradients of one climb to a mode
-JACOBIAN = of.SIZE  # of the curvature at its end: one forward derivative of all logits for each weight
+# of the curvature at its end: one forward derivative of all logits for each weight
+JACOBIAN = of.SIZE
 LAST = 35  # where the weights of the last layer begin
 NUM_ELBO, PATH = 20, 30  # draws for the ELBO at each step of a path, and its steps at most
-PATH_COST = 2 * PATH + NUM_ELBO * (PATH + 2)  # a line search takes one more gradient; draws are weighed once more
+# a line search takes one more gradient; draws are weighed once more
+PATH_COST = 2 * PATH + NUM_ELBO * (PATH + 2)
 # The flow's hidden layer must be as wide as there are weights.
 GUIDES = equal_cost.GUIDES | {"flow": partial(equal_cost.Flow, num_flows=2, hidden_dims=[of.SIZE])}
 PARTICLES = 10  # draws of a guide for each step of variational inference
@@ -73,14 +77,18 @@ def ensemble(key, task, budget, value, prior):
 
 
 def masked(vector, key, rate):
-    """Return the weights that a network has while units of both hidden layers are dropped with that probability."""
+    """Return the weights that a network has while units of both hidden layers are dropped with that
+    probability.
+    """
     keep = jax.random.bernoulli(key, 1 - rate, (2, 5)) / (1 - rate)
     second = (vector[10:LAST].reshape(5, 5) * keep[0][:, None]).ravel()
     return jnp.concatenate([vector[:10], second, vector[LAST:] * keep[1]])
 
 
 def dropout(key, task, budget, value):
-    """Monte Carlo dropout (Gal and Ghahramani 2016): ``value`` is the probability; the prior is the weight decay."""
+    """Monte Carlo dropout (Gal and Ghahramani 2016): ``value`` is the probability; the prior is the
+    weight decay.
+    """
     key_start, key_masks, key_draws = jax.random.split(key, 3)
     optimizer = adam(DROPOUT_RATE, budget)
 
@@ -89,12 +97,16 @@ def dropout(key, task, budget, value):
 
     def step(i, carry):
         vector, state = carry
-        updates, state = optimizer.update(jax.grad(loss)(vector, jax.random.fold_in(key_masks, i)), state, vector)
+        updates, state = optimizer.update(
+            jax.grad(loss)(vector, jax.random.fold_in(key_masks, i)), state, vector
+        )
         return optax.apply_updates(vector, updates), state
 
     start = normal_starts(key_start, 1)[0]
     vector, _ = jax.lax.fori_loop(0, budget, step, (start, optimizer.init(start)))
-    return fitted(jax.vmap(lambda k: masked(vector, k, value))(jax.random.split(key_draws, NUM_DRAWS)), budget)
+    return fitted(
+        jax.vmap(lambda k: masked(vector, k, value))(jax.random.split(key_draws, NUM_DRAWS)), budget
+    )
 
 
 def curvature(vector, task):
@@ -105,7 +117,9 @@ def curvature(vector, task):
 
 
 def laplace(key, task, budget, value, part):
-    """Laplace's method with the network made linear round the mode of the highest evidence (Immer et al. 2021)."""
+    """Laplace's method with the network made linear round the mode of the highest evidence (Immer
+    et al. 2021).
+    """
     key_climb, key_draw = jax.random.split(key)
     num_steps = CLIMB - JACOBIAN
     tops = climbs(key_climb, task, budget // CLIMB, num_steps, value)
@@ -129,7 +143,9 @@ def laplace(key, task, budget, value, part):
 
 
 def swag(key, task, budget, value):
-    """Stochastic weight averaging, Gaussian (Maddox et al. 2019): ``value`` is the step of gradient descent."""
+    """Stochastic weight averaging, Gaussian (Maddox et al. 2019): ``value`` is the step of gradient
+    descent.
+    """
     key_climb, key_batches, key_draw = jax.random.split(key, 3)
     half, size = budget // 2, task.y.shape[0]
     top = climbs(key_climb, task, 1, half, 1e-2)[0]
@@ -137,7 +153,9 @@ def swag(key, task, budget, value):
 
     def loss(vector, rows):
         batch = jax.tree.map(lambda leaf: leaf[rows], (task.x, task.y, task.weight))
-        likelihood = of.log_likelihood(vector, task._replace(x=batch[0], y=batch[1], weight=batch[2]))
+        likelihood = of.log_likelihood(
+            vector, task._replace(x=batch[0], y=batch[1], weight=batch[2])
+        )
         return -of.log_prior(vector) - size / BATCH * likelihood
 
     def snapshot(vector, key):
@@ -157,11 +175,15 @@ def swag(key, task, budget, value):
 
 
 def paths(key, task, count, history):
-    """Return draws of the best normal of each path, their log densities and those of the normals, [path, draw]."""
+    """Return draws of the best normal of each path, their log densities and those of the normals,
+    [path, draw].
+    """
     key_start, key_paths = jax.random.split(key)
     density = partial(of.log_density, task=task)
     sizes = {"num_samples": NUM_ELBO, "maxiter": PATH, "maxcor": int(history)}
-    return multipathfinder.multi_approximate(key_paths, density, normal_starts(key_start, count), **sizes)[0]
+    return multipathfinder.multi_approximate(
+        key_paths, density, normal_starts(key_start, count), **sizes
+    )[0]
 
 
 def pathfinder(key, task, budget, value):
@@ -177,7 +199,9 @@ def multipathfinder_(key, task, budget, value):
     batch = max(size for size in range(1, 31) if count % size == 0) if count > 30 else count
     key_paths, key_draw = jax.random.split(key)
     keys = jax.random.split(key_paths, count // batch)
-    found = jax.lax.map(lambda k: (lambda s: (s.samples, s.logp, s.logq))(paths(k, task, batch, value)), keys)
+    found = jax.lax.map(
+        lambda k: (lambda s: (s.samples, s.logp, s.logq))(paths(k, task, batch, value)), keys
+    )
     samples, logp, logq = (leaf.reshape(-1, *leaf.shape[3:]) for leaf in found)
     ratios = jnp.where(jnp.isfinite(logp - logq), logp - logq, -1e30)
     weights, _ = psis_weights(ratios)
@@ -186,12 +210,16 @@ def multipathfinder_(key, task, budget, value):
 
 
 def guide(key, task, budget, value, name):
-    """Stochastic variational inference with NumPyro's guide of a name; ``value`` is the first learning rate."""
+    """Stochastic variational inference with NumPyro's guide of a name; ``value`` is the first
+    learning rate.
+    """
     key_fit, key_draw = jax.random.split(key)
     num_steps = budget // PARTICLES
     loss = svi.ELBO if name == "mean-field" else Trace_ELBO(num_particles=PARTICLES)
     optimizer = optax.chain(optax.clip_by_global_norm(10.0), adam(value, num_steps))
     model, of_model = partial(flat_model, of.NETWORK), GUIDES[name]
-    found = svi.run(key_fit, model, of_model, (task,), num_steps=num_steps, loss=loss, optimizer=optimizer)
+    found = svi.run(
+        key_fit, model, of_model, (task,), num_steps=num_steps, loss=loss, optimizer=optimizer
+    )
     draws = svi.draw(key_draw, model, of_model, found.params, (task,), NUM_DRAWS)
     return fitted(of.vector_of(svi.network_position(draws)), num_steps * PARTICLES)

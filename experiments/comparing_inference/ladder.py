@@ -1,8 +1,9 @@
-"""Distance from the reference posterior against cost, for every method at four budgets and several seeds.
+"""Distance from the reference posterior against cost, for every method at four budgets and several
+seeds.
 
-The unit of cost is one gradient of one task's log density, summed over chains, with what warm-up and tuning of that
-very run take (``fits``, ``chains``). Settings are those that ``tuning`` chose on other tasks. A cell in which a method
-is not defined says why and has no run.
+The unit of cost is one gradient of one task's log density, summed over chains, with what warm-up
+and tuning of that very run take (``fits``, ``chains``). Settings are those that ``tuning`` chose on
+other tasks. A cell in which a method is not defined says why and has no run.
 """
 
 from helpers import metrics
@@ -12,14 +13,29 @@ from experiments.comparing_inference import measures, methods
 
 SETTINGS = {"num_seeds": 5, "budgets": [1000, 10_000, 100_000, 1_000_000]}
 SMALL = {"name": "MALA", "budget": 10_000, "value": 1e-2, "seed": 0}
-MEASURES = ["tv", "tv_far", "within", "agreement", "wasserstein", "nll", "brier", "calibration", "entropy_far"]
+MEASURES = [
+    "tv",
+    "tv_far",
+    "within",
+    "agreement",
+    "wasserstein",
+    "nll",
+    "brier",
+    "calibration",
+    "entropy_far",
+]
 
 
 def units() -> dict[str, dict]:
     """Return the cells that are defined, seed by seed."""
     value = methods.chosen(read_result("comparing_inference/tuning")["rows"])
     return {
-        f"{name}, {budget}, seed {seed}": {"name": name, "budget": budget, "value": value[name], "seed": seed}
+        f"{name}, {budget}, seed {seed}": {
+            "name": name,
+            "budget": budget,
+            "value": value[name],
+            "seed": seed,
+        }
         for name, method in methods.METHODS.items()
         for budget in SETTINGS["budgets"]
         if not method.undefined(budget, value[name])
@@ -38,14 +54,20 @@ def score(drawn: dict, name: str, budget: int, value: float, seed: int) -> dict:
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:
-    """Return the two references' own row, then a row a cell, lists by seed; an empty cell has its reason."""
+    """Return the two references' own row, then a row a cell, lists by seed; an empty cell has its
+    reason.
+    """
     settings, chosen = units(), methods.chosen(read_result("comparing_inference/tuning")["rows"])
     found = [{"name": "reference", "kind": "reference", "empty": "", **measures.floor("ladder")}]
     for name, method in methods.METHODS.items():
         for budget in SETTINGS["budgets"]:
             head = {"name": name, "kind": method.kind, "budget": budget, "value": chosen[name]}
             reason = method.undefined(budget, chosen[name])
-            cell = [s for n, s in scored.items() if (settings[n]["name"], settings[n]["budget"]) == (name, budget)]
+            cell = [
+                s
+                for n, s in scored.items()
+                if (settings[n]["name"], settings[n]["budget"]) == (name, budget)
+            ]
             found.append(head | {"empty": reason} | ({} if reason else of_cell(cell)))
     return found
 

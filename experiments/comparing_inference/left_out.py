@@ -1,11 +1,13 @@
-"""What cross-validation without refitting says of three models, and what new points and new tasks say.
+"""What cross-validation without refitting says of three models, and what new points and new tasks
+say.
 
-Six tasks of 50 labels. By point: Pareto-smoothed importance sampling (Vehtari, Gelman and Gabry 2017) against points
-that no model has seen. By task: each task is left out in turn and the rest is fitted again, against tasks that are new;
-beside it importance sampling from the one fit, whose k-hat says whether that may be used.
+Six tasks of 50 labels. By point: Pareto-smoothed importance sampling (Vehtari, Gelman and Gabry
+2017) against points that no model has seen. By task: each task is left out in turn and the rest is
+fitted again, against tasks that are new; beside it importance sampling from the one fit, whose
+k-hat says whether that may be used.
 
-A network that is fitted alone has not seen a task that is left out: its prior is symmetric about 0, so its probability
-there is 1/2.
+A network that is fitted alone has not seen a task that is left out: its prior is symmetric about 0,
+so its probability there is 1/2.
 """
 
 from helpers import densities, hierarchical, mcmc
@@ -32,7 +34,11 @@ SMALL = {"model": "pooled", "redraw": 0}
 def units():
     """A model on a data set each."""
     redrawn = range(SETTINGS["num_redraws"])
-    return {f"{model}, {i}": {"model": model, "redraw": i} for model in reversed(MODELS) for i in redrawn}
+    return {
+        f"{model}, {i}": {"model": model, "redraw": i}
+        for model in reversed(MODELS)
+        for i in redrawn
+    }
 
 
 def problem(redraw):
@@ -46,22 +52,32 @@ def unit(model, redraw):
     """Fit a model, then without each task in turn; probabilities at all that is asked."""
     tasks, x_new, _ = problem(redraw)
     keys = jax.random.split(shared.key(RUN["seed"], model, redraw), 4)
-    fit, of_tasks, of_left_out = {"flat": flat, "pooled": pooled, "hierarchical": together}[model](keys, tasks)
+    fit, of_tasks, of_left_out = {"flat": flat, "pooled": pooled, "hierarchical": together}[model](
+        keys, tasks
+    )
     num_train = tasks.x_train.shape[1]
     p = redraws.flat_probabilities(of_tasks, jnp.concatenate([tasks.x_train, tasks.x_test], axis=1))
-    found = {"p": p[..., :num_train], "p_test": p[..., num_train:].mean(axis=1), **shared.kept_of(fit)}
+    found = {
+        "p": p[..., :num_train],
+        "p_test": p[..., num_train:].mean(axis=1),
+        **shared.kept_of(fit),
+    }
     if model == "hierarchical":
         found["log_sd"] = fit.draws["log_sd"]
     if of_left_out is not None:
         x_new = jnp.broadcast_to(x_new, (len(tasks.x_train), *x_new.shape))
-        p = redraws.flat_probabilities(of_left_out, jnp.concatenate([tasks.x_train, x_new], axis=1)).mean(axis=1)
+        p = redraws.flat_probabilities(
+            of_left_out, jnp.concatenate([tasks.x_train, x_new], axis=1)
+        ).mean(axis=1)
         found |= {"p_left_out": p[..., :num_train], "p_new": p[..., num_train:]}
     return found
 
 
 def flat(keys, tasks):
     """Fit each task alone; return the run, weights of each task, and none of those left out."""
-    fit = redraws.fit_flat(keys[0], densities.observe(tasks.x_train, tasks.y_train, jnp.ones(3)), **SIZES)
+    fit = redraws.fit_flat(
+        keys[0], densities.observe(tasks.x_train, tasks.y_train, jnp.ones(3)), **SIZES
+    )
     return fit, fit.draws, None
 
 
@@ -69,24 +85,36 @@ def pooled(keys, tasks):
     """Fit one network to all tasks, and one to all but one, for each in turn."""
     x, y = tasks.x_train, tasks.y_train
     scales = jnp.ones(3)
-    fit = redraws.fit_flat(keys[0], densities.observe(x.reshape(1, -1, 2), y.reshape(1, -1), scales), **SIZES)
+    fit = redraws.fit_flat(
+        keys[0], densities.observe(x.reshape(1, -1, 2), y.reshape(1, -1), scales), **SIZES
+    )
     of_tasks = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(y), *a.shape[1:])), fit.draws)
     x, y = others(x).reshape(len(y), -1, 2), others(y).reshape(len(y), -1)
     return fit, of_tasks, redraws.fit_flat(keys[1], densities.observe(x, y, scales), **SIZES).draws
 
 
 def together(keys, tasks):
-    """Fit the hierarchical network to all tasks; without one, chains go on from there, with a warm-up of their own."""
+    """Fit the hierarchical network to all tasks; without one, chains go on from there, with a
+    warm-up of their own.
+    """
     observed = densities.observe(tasks.x_train, tasks.y_train)
     num_tasks = len(observed.y)
     shapes = hierarchical.shapes(redraws.NETWORK, num_tasks, 2)
     fit = redraws.fit_hierarchical(keys[0], redraws.HIERARCHICAL, shapes, observed, **SIZES)
     ends = take(fit.draws, np.s_[:, -1])
-    offsets = jax.tree.map(lambda a: jnp.moveaxis(others(jnp.moveaxis(a, 1, 0)), 1, 2), ends.pop("offset"))
-    starts = jax.tree.map(lambda a: jnp.broadcast_to(a, (num_tasks, *a.shape)), ends) | {"offset": offsets}
+    offsets = jax.tree.map(
+        lambda a: jnp.moveaxis(others(jnp.moveaxis(a, 1, 0)), 1, 2), ends.pop("offset")
+    )
+    starts = jax.tree.map(lambda a: jnp.broadcast_to(a, (num_tasks, *a.shape)), ends) | {
+        "offset": offsets
+    }
     parts = densities.Observed(*map(others, observed[:3]))
     without = mcmc.sample(keys[1], redraws.HIERARCHICAL, starts, tasks=parts, **SIZES).draws
-    return fit, jax.tree.map(lambda a: jnp.moveaxis(a, 2, 0), weights_of(fit.draws)), unseen_weights(keys[2], without)
+    return (
+        fit,
+        jax.tree.map(lambda a: jnp.moveaxis(a, 2, 0), weights_of(fit.draws)),
+        unseen_weights(keys[2], without),
+    )
 
 
 def others(leaf):
@@ -98,12 +126,16 @@ def others(leaf):
 def weights_of(draws):
     """Return the weights of each task, [chain, draw, task]."""
     num_tasks = jax.tree.leaves(draws["offset"])[0].shape[2]
-    return jax.vmap(jax.vmap(lambda position: hierarchical.task_weights(position, num_tasks)))(draws)
+    return jax.vmap(jax.vmap(lambda position: hierarchical.task_weights(position, num_tasks)))(
+        draws
+    )
 
 
 @jax.jit
 def unseen_weights(key, draws):
-    """Return the weights of a task of which nothing is known, one set a draw: [left out, chain, draw]."""
+    """Return the weights of a task of which nothing is known, one set a draw: [left out, chain,
+    draw].
+    """
     batch = jax.tree.leaves(draws["log_sd"])[0].shape
     offset = mcmc.normal_starts(key, hierarchical.shapes(redraws.NETWORK, 1, 2)["offset"], batch)
     found = jax.vmap(weights_of)({**draws, "offset": offset})
@@ -117,7 +149,9 @@ def log_of(p, y):
 
 
 def by_point(log_p):
-    """Return what importance sampling says of each label that is left out, and its k-hat: both [task, point]."""
+    """Return what importance sampling says of each label that is left out, and its k-hat: both
+    [task, point].
+    """
     draws = np.moveaxis(log_p.reshape(-1, *log_p.shape[2:]), 0, -1)
     log_weights, k_hat = arviz.psislw(-draws)
     return logsumexp(log_weights + draws, axis=-1), k_hat
@@ -142,7 +176,12 @@ def score(drawn, model, redraw):
     }
     if model == "flat":
         nothing = float(np.log(0.5))
-        found |= {"tasks": nothing, "tasks_error": 0.0, "test_tasks": nothing, "test_tasks_error": 0.0}
+        found |= {
+            "tasks": nothing,
+            "tasks_error": 0.0,
+            "test_tasks": nothing,
+            "test_tasks_error": 0.0,
+        }
     else:
         found |= {
             "tasks": log_of(drawn["p_left_out"].mean(axis=0), y).mean(),
@@ -155,12 +194,16 @@ def score(drawn, model, redraw):
     log_sd = {"log_sd": drawn["log_sd"]} if model == "hierarchical" else {}
     of_tasks, k_of_tasks = by_task(log_p)
     found["tasks_by_weights"] = of_tasks
-    found = {name: float(value) for name, value in found.items()} | {"k_hat_of_tasks": k_of_tasks.tolist()}
+    found = {name: float(value) for name, value in found.items()} | {
+        "k_hat_of_tasks": k_of_tasks.tolist()
+    }
     return found | {"check": redraws.checked(drawn, p, **log_sd)}
 
 
 def by_task(log_p):
-    """Return what importance sampling says of a task that is left out, mean of all labels, and k-hat of each task."""
+    """Return what importance sampling says of a task that is left out, mean of all labels, and
+    k-hat of each task.
+    """
     draws = log_p.reshape(-1, *log_p.shape[2:])
     log_weights, k_hat = arviz.psislw(-draws.sum(axis=2).T)
     return logsumexp(log_weights[..., None] + np.moveaxis(draws, 0, 1), axis=1).mean(), k_hat

@@ -1,6 +1,8 @@
-"""The six samplers that the ladder found nearest at 10^5 gradients a task, with a hundred times as many.
+"""The six samplers that the ladder found nearest at 10^5 gradients a task, with a hundred times as
+many.
 
-Everything else is as in ``ladder``. Of each chain at most ``drawn.MOST`` draws are kept, evenly spaced.
+Everything else is as in ``ladder``. Of each chain at most ``drawn.MOST`` draws are kept, evenly
+spaced.
 """
 
 from helpers.common import read_result
@@ -15,7 +17,9 @@ SMALL = {"name": "ChEES", "budget": 100_000, "value": 8, "seed": 0}
 def units() -> dict[str, dict]:
     """Return the runs, seed by seed."""
     stored = read_result("comparing_inference/ladder")["rows"]
-    rows = [row for row in stored if row.get("budget") == SETTINGS["chosen_at"] and not row["empty"]]
+    rows = [
+        row for row in stored if row.get("budget") == SETTINGS["chosen_at"] and not row["empty"]
+    ]
     nearest = sorted(rows, key=lambda row: row.get("tv_mean", float("inf")))[: SETTINGS["count"]]
     return {
         f"{row['name']}, seed {seed}": {

@@ -15,7 +15,9 @@ from experiments.sgmcmc import tuned
 
 
 class Reference(NamedTuple):
-    """Independent long runs of each task, leading axes [task, run]; one run where settings are chosen."""
+    """Independent long runs of each task, leading axes [task, run]; one run where settings are
+    chosen.
+    """
 
     p: Float[np.ndarray, "task run point"]
     p_error: Float[np.ndarray, "task run compared"]
@@ -25,17 +27,27 @@ class Reference(NamedTuple):
 @cache
 def reference(kind: str) -> Reference:
     """Return the stored runs of a kind of tasks."""
-    rows = [row for row in read_result("comparing_inference/references")["rows"] if row["method"] == "chains"]
+    rows = [
+        row
+        for row in read_result("comparing_inference/references")["rows"]
+        if row["method"] == "chains"
+    ]
     rows = [row for row in rows if row["kind"] == kind]
     count = 1 + max(row["task"] for row in rows)
     by_task = [[row for row in rows if row["task"] == task] for task in range(count)]
-    return Reference(*(np.array([[row[name] for row in of_task] for of_task in by_task]) for name in Reference._fields))
+    return Reference(
+        *(
+            np.array([[row[name] for row in of_task] for of_task in by_task])
+            for name in Reference._fields
+        )
+    )
 
 
 def apart(
     p: Float[np.ndarray, "task point"], truth: Reference, where: slice, of_error: slice
 ) -> tuple[float, Float[np.ndarray, " task"]]:
-    """Return the total variation from the reference's mean prediction, its own Monte Carlo variance subtracted.
+    """Return the total variation from the reference's mean prediction, its own Monte Carlo variance
+    subtracted.
 
     Of all tasks together, and by task.
     """
@@ -52,7 +64,9 @@ def entropy(p: np.ndarray) -> np.ndarray:
 
 
 def measured(found: dict, kind: str) -> dict:
-    """Return what a row keeps of a run of ``methods.run``: numbers of one seed; only its cost where it failed."""
+    """Return what a row keeps of a run of ``methods.run``: numbers of one seed; only its cost where
+    it failed.
+    """
     groups = np.asarray(found["groups"], np.float64)  # [task, group, point]
     cost = {"gradients": float(found["gradients"].mean()), "seconds": float(found["seconds"])}
     if not np.isfinite(groups).all():
@@ -62,30 +76,32 @@ def measured(found: dict, kind: str) -> dict:
     test, far, num_test = slice(0, of.NUM_TEST), slice(-of.NUM_FAR, None), y.shape[1]
     tv, by_task = apart(p, truth, test, test)
     scores = metrics.scores(p[:, :num_test], y)
-    by_group = np.array([[_nll(q[:num_test], labels) for q in each] for each, labels in zip(groups, y, strict=True)])
+    by_group = np.array(
+        [[_nll(q[:num_test], labels) for q in each] for each, labels in zip(groups, y, strict=True)]
+    )
     within = np.sqrt(2 / np.pi * groups[..., test].var(axis=1, ddof=1) / groups.shape[1])
     mean = truth.p.mean(axis=1)
     ess = np.asarray(found["ess"], np.float64)
-    return (
-        cost
-        | {
-            "failed": False,
-            "tv": tv,
-            "tv_by_task": of.rounded(by_task),
-            "tv_far": apart(p, truth, far, far)[0],
-            "within": float(within.mean()),  # the distance that chance alone makes, as its groups say
-            "agreement": float(((p > 0.5) == (mean > 0.5))[:, test].mean()),
-            "wasserstein": float(np.abs(found["quantiles"] - truth.quantiles.mean(axis=1)).mean()),
-            "nll": scores["NLL"],
-            "nll_error": float(np.sqrt((by_group.var(axis=1, ddof=1) / groups.shape[1]).mean() / len(y))),
-            "brier": scores["Brier"],
-            "calibration": scores["calibration error"],
-            "if_calibrated": scores["if calibrated"],
-            "entropy_far": float(entropy(p)[:, far].mean()),
-            "ess": None if np.isnan(ess).any() else float(np.median(ess)),
-            "p": of.rounded(of.compared(p)[:, : of.NUM_TEST], 4),
-        }
-    )
+    return cost | {
+        "failed": False,
+        "tv": tv,
+        "tv_by_task": of.rounded(by_task),
+        "tv_far": apart(p, truth, far, far)[0],
+        # the distance that chance alone makes, as its groups say
+        "within": float(within.mean()),
+        "agreement": float(((p > 0.5) == (mean > 0.5))[:, test].mean()),
+        "wasserstein": float(np.abs(found["quantiles"] - truth.quantiles.mean(axis=1)).mean()),
+        "nll": scores["NLL"],
+        "nll_error": float(
+            np.sqrt((by_group.var(axis=1, ddof=1) / groups.shape[1]).mean() / len(y))
+        ),
+        "brier": scores["Brier"],
+        "calibration": scores["calibration error"],
+        "if_calibrated": scores["if calibrated"],
+        "entropy_far": float(entropy(p)[:, far].mean()),
+        "ess": None if np.isnan(ess).any() else float(np.median(ess)),
+        "p": of.rounded(of.compared(p)[:, : of.NUM_TEST], 4),
+    }
 
 
 def _nll(p, y):
@@ -93,7 +109,9 @@ def _nll(p, y):
 
 
 def floor(kind: str) -> dict:
-    """Return how far two independent references are apart, by every measure: nothing can be told to be nearer."""
+    """Return how far two independent references are apart, by every measure: nothing can be told to
+    be nearer.
+    """
     truth, y = reference(kind), np.asarray(of.problem(kind).y)
     first, second = truth.p[:, 0], truth.p[:, 1]
     test, far = np.s_[:, : of.NUM_TEST], np.s_[:, -of.NUM_FAR :]
@@ -114,10 +132,11 @@ def floor(kind: str) -> dict:
 
 
 def together(seeds: list[dict], kind: str) -> dict:
-    """Return what seeds share and what they do not: bias of their mean, spread between them, chance within a run.
+    """Return what seeds share and what they do not: bias of their mean, spread between them, chance
+    within a run.
 
-    ``between`` is the total variation from the mean of very many seeds that one seed has; ``restarts`` the part of it
-    that the run's own Monte Carlo error does not explain.
+    ``between`` is the total variation from the mean of very many seeds that one seed has;
+    ``restarts`` the part of it that the run's own Monte Carlo error does not explain.
     """
     truth = reference(kind).p[:, :, : of.NUM_TEST]
     p = np.array([one["p"] for one in seeds])

@@ -1,4 +1,6 @@
-"""Every method of the ladder by its name: how it is run, its one free setting, and where it is not defined."""
+"""Every method of the ladder by its name: how it is run, its one free setting, and where it is not
+defined.
+"""
 
 from helpers import densities, mcmc, svi
 from helpers.common import take
@@ -20,7 +22,8 @@ from experiments.comparing_inference.drawn import MOST, NUM_CHAINS, Drawn
 SEED = 9002
 FLAT = densities.flat_log_density(of.NETWORK)
 FEWEST = 20  # of draws of warm-up, tries or particles, below which a method is not said to be one
-STEPS = {4: 14, 5: 28, 6: 42}  # of the book's sampler, by its largest tree depth: gradients of a draw, as guessed
+# of the book's sampler, by its largest tree depth: gradients of a draw, as guessed
+STEPS = {4: 14, 5: 28, 6: 42}
 NUM_GROUPS = 4
 FIT, SAMPLE, OTHER = "fits", "samples", "another target"
 
@@ -33,7 +36,8 @@ class Method(NamedTuple):
     values: list[float]
     kind: str  # whether it fits an approximation, samples, or aims at another target
     undefined: Callable[[int, float], str] = lambda budget, value: ""  # why there is no such cell
-    resampled: bool = False  # whether its draws come from a weighted cloud: parts of them are not independent
+    # whether its draws come from a weighted cloud: parts of them are not independent
+    resampled: bool = False
 
 
 def _ensemble(budget, value):
@@ -42,7 +46,9 @@ def _ensemble(budget, value):
 
 def _fewer(what: str, count: Callable) -> Callable:
     """Return the reason of a cell that has too few of something."""
-    return lambda budget, value: "" if count(budget, value) >= FEWEST else f"fewer than {FEWEST} {what}"
+    return lambda budget, value: (
+        "" if count(budget, value) >= FEWEST else f"fewer than {FEWEST} {what}"
+    )
 
 
 def _path(budget, value):
@@ -64,13 +70,17 @@ METHODS = {
     },
     "SWAG": Method(fits.swag, "step size", [1e-3, 3e-3, 1e-2], FIT),
     "Pathfinder": Method(fits.pathfinder, "memory", [5, 10, 20], FIT, _path),
-    "multi-Pathfinder": Method(fits.multipathfinder_, "memory", [5, 10, 20], FIT, _paths, resampled=True),
+    "multi-Pathfinder": Method(
+        fits.multipathfinder_, "memory", [5, 10, 20], FIT, _paths, resampled=True
+    ),
     **{
         f"SVI, {name}": Method(partial(fits.guide, name=name), "learning rate", SLOW, FIT)
         for name in ("mean-field", "low-rank", "full-rank", "flow")
     },
     "SGLD": Method(partial(chains.langevin, name="plain"), "step size", [1e-3, 3e-3, 1e-2], SAMPLE),
-    "SGLD, cyclical": Method(partial(chains.langevin, name="cyclical"), "first step size", [3e-3, 1e-2, 3e-2], SAMPLE),
+    "SGLD, cyclical": Method(
+        partial(chains.langevin, name="cyclical"), "first step size", [3e-3, 1e-2, 3e-2], SAMPLE
+    ),
     "MCLMC": Method(chains.mclmc, "energy variance", [5e-5, 5e-4, 5e-3], SAMPLE),
     "MCLMC, adjusted": Method(
         chains.adjusted,
@@ -88,9 +98,19 @@ METHODS = {
         _fewer("draws of warm-up a chain", lambda b, v: b / v / 3 / 20),
     ),
     "MEADS": Method(
-        chains.meads, "chains", [16, 32, 64], SAMPLE, _fewer("steps of warm-up", lambda b, v: b // int(v) // 3)
+        chains.meads,
+        "chains",
+        [16, 32, 64],
+        SAMPLE,
+        _fewer("steps of warm-up", lambda b, v: b // int(v) // 3),
     ),
-    "MILE": Method(chains.mile, "chains", [4, 8, 16], SAMPLE, _fewer("steps of tuning", lambda b, v: b / v * 0.4 / 3)),
+    "MILE": Method(
+        chains.mile,
+        "chains",
+        [4, 8, 16],
+        SAMPLE,
+        _fewer("steps of tuning", lambda b, v: b / v * 0.4 / 3),
+    ),
     **{
         f"NUTS, {metric}": Method(
             partial(chains.nuts, metric=metric),
@@ -102,7 +122,11 @@ METHODS = {
         for metric in ("Stan", "Fisher")
     },
     BOOK: Method(
-        None, "tree depth", [4, 5, 6], SAMPLE, _fewer("draws of warm-up a chain", lambda b, v: _warmup(b, int(v)))
+        None,
+        "tree depth",
+        [4, 5, 6],
+        SAMPLE,
+        _fewer("draws of warm-up a chain", lambda b, v: _warmup(b, int(v))),
     ),
     "tempered SMC": Method(
         chains.tempered,
@@ -112,7 +136,9 @@ METHODS = {
         _fewer("particles", lambda b, v: int(b / (chains.POWERS * (v * chains.LEAPFROG + 2)))),
         resampled=True,
     ),
-    "deep ensemble": Method(partial(fits.ensemble, prior=False), "steps a member", [100, 300, 1000], OTHER, _ensemble),
+    "deep ensemble": Method(
+        partial(fits.ensemble, prior=False), "steps a member", [100, 300, 1000], OTHER, _ensemble
+    ),
     "ensemble of modes": Method(
         partial(fits.ensemble, prior=True), "steps a member", [100, 300, 1000], OTHER, _ensemble
     ),
@@ -125,7 +151,8 @@ def _warmup(budget, depth):
 
 
 def run(name: str, kind: str, budget: int, value: float, seed: int) -> dict:
-    """Run a method on all tasks of a kind; return mean predictions, quantiles of p, ESS, gradients and seconds.
+    """Run a method on all tasks of a kind; return mean predictions, quantiles of p, ESS, gradients
+    and seconds.
 
     ValueError: no such method, or a cell that is not defined.
     """
@@ -142,9 +169,15 @@ def run(name: str, kind: str, budget: int, value: float, seed: int) -> dict:
         else:
             drawn, seconds = _mapped(name, key, kind, budget, value)
     linear = name.startswith("Laplace")
-    each = [_of_task(take(drawn, task), problem.x[task], linear, method) for task in range(len(problem.y))]
+    each = [
+        _of_task(take(drawn, task), problem.x[task], linear, method)
+        for task in range(len(problem.y))
+    ]
     found = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
-    return found | {"gradients": np.asarray(drawn.gradients, np.float64), "seconds": np.array(seconds)}
+    return found | {
+        "gradients": np.asarray(drawn.gradients, np.float64),
+        "seconds": np.array(seconds),
+    }
 
 
 @lru_cache(maxsize=4)
@@ -155,11 +188,17 @@ def _program(name, kind, budget, value):
     def each(keys, observed):
         return jax.lax.map(lambda pair: METHODS[name].run(*pair, budget, value), (keys, observed))
 
-    return jax.jit(each).lower(jax.random.split(jax.random.key(0), len(observed.y)), observed).compile()
+    return (
+        jax.jit(each)
+        .lower(jax.random.split(jax.random.key(0), len(observed.y)), observed)
+        .compile()
+    )
 
 
 def _mapped(name, key, kind, budget, value):
-    """Run a method on one task after the other; return the seconds of the processor it took, too."""
+    """Run a method on one task after the other; return the seconds of the processor it took,
+    too.
+    """
     observed, program = of.problem(kind).observed, _program(name, kind, budget, value)
     keys = jax.random.split(key, len(observed.y))
     begun = time.process_time()
@@ -169,7 +208,9 @@ def _mapped(name, key, kind, budget, value):
 
 
 def _book(key, problem, budget, value):
-    """Run ``mcmc.sample``. Its warm-up by NUTS is counted as if every trajectory were of the largest length."""
+    """Run ``mcmc.sample``. Its warm-up by NUTS is counted as if every trajectory were of the
+    largest length.
+    """
     depth, shape = int(value), (len(problem.y), NUM_CHAINS)
     key_start, key_chains = jax.random.split(key)
     starts = of.params_of(jax.random.normal(key_start, (*shape, of.SIZE)))
@@ -189,7 +230,9 @@ def _book(key, problem, budget, value):
 
 @partial(jax.jit, static_argnames="linear")
 def predicted(vectors, centre, x, linear):
-    """Return p of the networks [draw, point]; of a network that is expanded to first order, if ``linear``."""
+    """Return p of the networks [draw, point]; of a network that is expanded to first order, if
+    ``linear``.
+    """
 
     def one(vector):
         if not linear:
@@ -201,12 +244,20 @@ def predicted(vectors, centre, x, linear):
 
 
 def _of_task(drawn, x, linear, method):
-    """Summarise one task: the mean of all draws, those of four groups of them, quantiles of p, ESS of predictions."""
+    """Summarise one task: the mean of all draws, those of four groups of them, quantiles of p, ESS
+    of predictions.
+    """
     pairs = zip(drawn.vectors, drawn.count, strict=True)
     p = [np.asarray(predicted(chain, drawn.centre, x, linear))[:count] for chain, count in pairs]
-    parts = p if len(p) > 1 else [block if len(block) else p[0] for block in np.array_split(p[0], NUM_GROUPS)]
+    parts = (
+        p
+        if len(p) > 1
+        else [block if len(block) else p[0] for block in np.array_split(p[0], NUM_GROUPS)]
+    )
     groups = [np.mean([part.mean(axis=0) for part in group], axis=0) for group in _grouped(parts)]
-    mean = np.average([chain.mean(axis=0) for chain in p], axis=0, weights=[len(chain) for chain in p])
+    mean = np.average(
+        [chain.mean(axis=0) for chain in p], axis=0, weights=[len(chain) for chain in p]
+    )
     if method.resampled:  # one run does not know its Monte Carlo error
         groups = NUM_GROUPS * [mean]
     some, fewest = [chain[:, : of.NUM_SPREAD] for chain in p], min(len(chain) for chain in p)

@@ -1,4 +1,6 @@
-"""The posterior that all methods are asked for: six tasks, a flat network each; and what is compared of it."""
+"""The posterior that all methods are asked for: six tasks, a flat network each; and what is
+compared of it.
+"""
 
 from helpers import data, densities, networks
 from helpers.common import take
@@ -20,7 +22,8 @@ OF_LABELS = densities.label_log_likelihood(NETWORK)
 NUM_TASKS = 6
 NUM_TUNING = 3  # tasks on which settings are chosen
 NUM_TEST = 200  # test points of a task at which predictions are compared; all 1000 serve for scores
-NUM_FAR, RADIUS = 32, 6.0  # points on a circle far from the data, whose coordinates have a standard deviation of 1
+# points on a circle far from the data, whose coordinates have a standard deviation of 1
+NUM_FAR, RADIUS = 32, 6.0
 NUM_SPREAD = 20  # test points at which the distribution of p over draws is compared
 LEVELS = (np.arange(100) + 0.5) / 100  # of its quantiles
 PRIOR_SCALES = (1.0, 1.0, 1.0)
@@ -35,7 +38,8 @@ class Problem(NamedTuple):
 
 
 def tasks(kind: str) -> data.Tasks:
-    """Return the first six of the sources' tasks, or, for tuning, three of another key, of the same kind and size.
+    """Return the first six of the sources' tasks, or, for tuning, three of another key, of the same
+    kind and size.
 
     ValueError: another kind.
     """
@@ -52,16 +56,22 @@ def problem(kind: str = "ladder") -> Problem:
     drawn = tasks(kind)
     angles = jnp.linspace(0, 2 * jnp.pi, NUM_FAR, endpoint=False)
     far = RADIUS * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=-1)
-    x = jnp.concatenate([drawn.x_test, jnp.broadcast_to(far, (len(drawn.x_test), *far.shape))], axis=1)
+    x = jnp.concatenate(
+        [drawn.x_test, jnp.broadcast_to(far, (len(drawn.x_test), *far.shape))], axis=1
+    )
     return Problem(densities.observe(drawn.x_train, drawn.y_train, PRIOR_SCALES), x, drawn.y_test)
 
 
 def params_of(vector: Float[Array, "*batch 40"]) -> dict:
-    """Return the network's parameters of a vector, in the order of ``ravel_pytree`` and in any precision."""
+    """Return the network's parameters of a vector, in the order of ``ravel_pytree`` and in any
+    precision.
+    """
     sizes, found, begin = ((2, 5), (5, 5), (5, 1)), {}, 0
     for layer, shape in enumerate(sizes):
         end = begin + shape[0] * shape[1]
-        found[f"Dense_{layer}"] = {"kernel": vector[..., begin:end].reshape(*vector.shape[:-1], *shape)}
+        found[f"Dense_{layer}"] = {
+            "kernel": vector[..., begin:end].reshape(*vector.shape[:-1], *shape)
+        }
         begin = end
     return {"params": found}
 
@@ -83,7 +93,9 @@ def log_likelihood(vector: Float[Array, " 40"], task: densities.Observed) -> Flo
 
 
 def log_density(vector: Float[Array, " 40"], task: densities.Observed) -> Float[Array, ""]:
-    """Log posterior of a task's network, up to a constant: that of ``densities.flat_log_density``."""
+    """Log posterior of a task's network, up to a constant: that of
+    ``densities.flat_log_density``.
+    """
     return log_prior(vector) + log_likelihood(vector, task)
 
 
@@ -93,7 +105,9 @@ def logits(vector: Float[Array, " 40"], x: Float[Array, "point 2"]) -> Float[Arr
 
 
 @jax.jit
-def probabilities(vectors: Float[Array, "draw 40"], x: Float[Array, "point 2"]) -> Float[Array, "draw point"]:
+def probabilities(
+    vectors: Float[Array, "draw 40"], x: Float[Array, "point 2"]
+) -> Float[Array, "draw point"]:
     """Return p of every draw, one draw in memory at a time."""
     return jax.lax.map(lambda vector: jax.nn.sigmoid(logits(vector, x)), vectors)
 

@@ -1,8 +1,10 @@
-"""Long runs of the book's sampler in double precision: what every method of the ladder is measured against.
+"""Long runs of the book's sampler in double precision: what every method of the ladder is measured
+against.
 
-Two independent runs of eight chains from dispersed starts for each task. Their distance from each other is the floor
-of every comparison, their agreement its ceiling. Tempered SMC, which knows nothing of chains, metrics or warm-up,
-stands beside them, several runs of each task. The same is done for the tasks on which settings are chosen.
+Two independent runs of eight chains from dispersed starts for each task. Their distance from each
+other is the floor of every comparison, their agreement its ceiling. Tempered SMC, which knows
+nothing of chains, metrics or warm-up, stands beside them, several runs of each task. The same is
+done for the tasks on which settings are chosen.
 """
 
 from helpers import densities, diagnostics, mcmc, metrics
@@ -42,7 +44,9 @@ def units() -> dict[str, dict]:
     for kind, count in (("tuning", of.NUM_TUNING), ("ladder", of.NUM_TASKS)):
         for task in range(count):
             for run in range(SETTINGS["num_runs"] if kind == "ladder" else 1):
-                found[f"{kind}, task {task}, chains, run {run}"] = _setting(kind, "chains", task, run)
+                found[f"{kind}, task {task}, chains, run {run}"] = _setting(
+                    kind, "chains", task, run
+                )
             for run in range(SETTINGS["num_smc"] if kind == "ladder" else 0):
                 found[f"{kind}, task {task}, SMC, run {run}"] = _setting(kind, "SMC", task, run)
     return found
@@ -64,11 +68,15 @@ def double_precision() -> Iterator[None]:
 
 
 def unit(kind: str, method: str, task: int, run: int) -> dict:
-    """Return weights [chain, draw, 40] and what the sampler says of them; or particles [particle, 40] and weights."""
+    """Return weights [chain, draw, 40] and what the sampler says of them; or particles [particle,
+    40] and weights.
+    """
     key = shared.key(RUN["seed"], kind, method, task, run)
     observed = take(of.problem(kind).observed, task)
     return (
-        particles(key, observed) if method == "SMC" else chains(key, observed, RUN["num_chains"], **RUN["chains"][kind])
+        particles(key, observed)
+        if method == "SMC"
+        else chains(key, observed, RUN["num_chains"], **RUN["chains"][kind])
     )
 
 
@@ -77,7 +85,9 @@ def chains(key, observed, num_chains, **sizes):
     key = jax.random.key_data(key)
     with double_precision():
         key_start, key_chains = jax.random.split(jax.random.wrap_key_data(key))
-        observed = jax.tree.map(lambda a: np.asarray(a, np.float64) if a.dtype == np.float32 else a, observed)
+        observed = jax.tree.map(
+            lambda a: np.asarray(a, np.float64) if a.dtype == np.float32 else a, observed
+        )
         shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, np.float64), of.SHAPES)
         starts = mcmc.normal_starts(key_start, shapes, (num_chains,))
         posterior = mcmc.sample(key_chains, FLAT, starts, data=observed, **sizes)
@@ -98,7 +108,9 @@ def particles(key, observed):
     """Follow particles of the prior to the posterior of one task; in single precision."""
     key_start, key_path = jax.random.split(key)
     begin = jax.random.normal(key_start, (RUN["particles"], of.SIZE))
-    state, path = masses.anneal(key_path, begin, of.log_prior, lambda vector: of.log_likelihood(vector, observed))
+    state, path = masses.anneal(
+        key_path, begin, of.log_prior, lambda vector: of.log_likelihood(vector, observed)
+    )
     return {"vectors": state.particles, "weights": state.weights, **path}
 
 
@@ -109,16 +121,29 @@ def score(drawn: dict, kind: str, method: str, task: int, run: int) -> dict:
     if method == "SMC":
         p = np.asarray(of.probabilities(drawn["vectors"], x), np.float64)
         mean, last = np.asarray(drawn["weights"], np.float64) @ p, int(drawn["number"]) - 1
-        found = {"log_evidence": float(drawn["log_evidence"][last]), "power": float(drawn["powers"][last])}
+        found = {
+            "log_evidence": float(drawn["log_evidence"][last]),
+            "power": float(drawn["powers"][last]),
+        }
         found |= {"powers": last + 1, "nll": metrics.negative_log_likelihood(mean[: len(y)], y)}
-        # Particles are as good as independent after the last moves; resampling makes the error larger, at most twice.
+        # Particles are as good as independent after the last moves; resampling makes the error
+        # larger, at most twice.
         found |= {"nll_error": 2 * diagnostics.nll_error(p[None, :, : len(y)], y)}
         return found | {"p": of.rounded(mean)}
     each = [in_double(chain, x) for chain in drawn["vectors"]]
-    mean, kept = np.mean([p.mean(axis=0) for p in each], axis=0), np.stack([of.compared(p) for p in each])
+    mean, kept = (
+        np.mean([p.mean(axis=0) for p in each], axis=0),
+        np.stack([of.compared(p) for p in each]),
+    )
     thinned = np.stack([p[:: RUN["thin"], : len(y)] for p in each])
-    found = {"check": shared.diagnosed(shared.run_of(drawn), kept), "gradients": float(drawn["gradients"])}
-    found |= {"nll": metrics.negative_log_likelihood(mean[: len(y)], y), "nll_error": diagnostics.nll_error(thinned, y)}
+    found = {
+        "check": shared.diagnosed(shared.run_of(drawn), kept),
+        "gradients": float(drawn["gradients"]),
+    }
+    found |= {
+        "nll": metrics.negative_log_likelihood(mean[: len(y)], y),
+        "nll_error": diagnostics.nll_error(thinned, y),
+    }
     error = diagnostics.standard_error(kept)
     spread = kept[..., : of.NUM_SPREAD].reshape(-1, of.NUM_SPREAD)
     found |= {"p": of.rounded(mean, 6), "p_error": of.rounded(error, 7)}

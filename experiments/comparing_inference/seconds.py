@@ -1,7 +1,9 @@
-"""What a gradient of the ladder costs in seconds of a core, by method, beside a gradient and nothing else.
+"""What a gradient of the ladder costs in seconds of a core, by method, beside a gradient and
+nothing else.
 
-A method is timed in turns with a loop of bare gradients of the same density, on the same core within the same seconds,
-all compiled before: units may run on different machines, and what is told are ratios.
+A method is timed in turns with a loop of bare gradients of the same density, on the same core
+within the same seconds, all compiled before: units may run on different machines, and what is told
+are ratios.
 """
 
 from helpers.common import read_result, take
@@ -17,22 +19,33 @@ SMALL = {"name": "MAP", "budget": 100_000, "value": 0.1, "rounds": 3}
 
 
 def units() -> dict[str, dict]:
-    """Return each method at 10^5 gradients a task, or, where it ends by itself, at the largest budget that it has.
+    """Return each method at 10^5 gradients a task, or, where it ends by itself, at the largest
+    budget that it has.
 
-    The nearest six (``longest``) are timed at 10^6, too: a gradient may cost more where there are more draws to keep.
+    The nearest six (``longest``) are timed at 10^6, too: a gradient may cost more where there are
+    more draws to keep.
     """
-    cells = [row for row in read_result("comparing_inference/ladder")["rows"][1:] if not row["empty"]]
+    cells = [
+        row for row in read_result("comparing_inference/ladder")["rows"][1:] if not row["empty"]
+    ]
     fit = [row for row in cells if row["budget"] <= SETTINGS["budget"]]
-    largest = {row["name"]: {k: row[k] for k in ("name", "budget", "value")} for row in fit}  # budgets rise
+    # budgets rise
+    largest = {row["name"]: {k: row[k] for k in ("name", "budget", "value")} for row in fit}
     found = {name: cell | {"rounds": SETTINGS["rounds"]} for name, cell in largest.items()}
     more = {"budget": SETTINGS["longer"], "rounds": SETTINGS["rounds_of_longer"]}
     names = {one["name"] for one in longest.units().values()}
-    return found | {f"{name}, longer": cell | more for name, cell in largest.items() if name in names}
+    return found | {
+        f"{name}, longer": cell | more for name, cell in largest.items() if name in names
+    }
 
 
 def unit(name: str, budget: int, value: float, rounds: int) -> dict:
-    """Return for each round seconds and gradients of a run on all tasks, and seconds of a bare gradient."""
-    bare = gradient_time.timer(of.log_density, np.zeros(of.SIZE, np.float32), take(of.problem().observed, 0))
+    """Return for each round seconds and gradients of a run on all tasks, and seconds of a bare
+    gradient.
+    """
+    bare = gradient_time.timer(
+        of.log_density, np.zeros(of.SIZE, np.float32), take(of.problem().observed, 0)
+    )
     methods.run(name, "ladder", budget, value, 0)  # compiles
     found = []
     for seed in range(1, rounds + 1):
@@ -42,7 +55,9 @@ def unit(name: str, budget: int, value: float, rounds: int) -> dict:
 
 
 def score(drawn: dict, name: str, budget: int, **_) -> dict:
-    """Return microseconds a gradient and how many times that of a bare one it is, medians over rounds."""
+    """Return microseconds a gradient and how many times that of a bare one it is, medians over
+    rounds.
+    """
     seconds, gradients, bare = drawn["rounds"].T
     ratio = seconds / gradients / bare
     return {

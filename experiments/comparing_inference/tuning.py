@@ -1,10 +1,11 @@
 """The one free setting of every method, chosen on other tasks before the ladder is climbed.
 
-One rule for all: of three candidates, fixed before any run, that whose predictions are nearest to long runs of the
-book's sampler at 10^5 gradients a task, mean over three tasks and two seeds. The tasks are drawn by another key than
-those of the ladder and are of the same kind and size, so that nothing of the ladder's references or labels is seen.
-That is how one would choose on a simulated problem before the real one; its gradients are not charged to anybody.
-Nothing else is tuned: all other settings are the libraries' own, or the papers'.
+One rule for all: of three candidates, fixed before any run, that whose predictions are nearest to
+long runs of the book's sampler at 10^5 gradients a task, mean over three tasks and two seeds. The
+tasks are drawn by another key than those of the ladder and are of the same kind and size, so that
+nothing of the ladder's references or labels is seen. That is how one would choose on a simulated
+problem before the real one; its gradients are not charged to anybody. Nothing else is tuned: all
+other settings are the libraries' own, or the papers'.
 """
 
 from helpers import metrics
@@ -13,7 +14,11 @@ import numpy as np
 
 from experiments.comparing_inference import measures, methods
 
-SETTINGS = {"num_seeds": 2, "budget": 100_000, "methods": {n: list(m.values) for n, m in methods.METHODS.items()}}
+SETTINGS = {
+    "num_seeds": 2,
+    "budget": 100_000,
+    "methods": {n: list(m.values) for n, m in methods.METHODS.items()},
+}
 SMALL = {"name": "MALA", "value": 1e-2, "seed": 0}
 
 
@@ -45,7 +50,8 @@ def score(drawn: dict, name: str, value: float, seed: int) -> dict:
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:
-    """Return of each method the distances by candidate, and the candidate chosen; a run that failed is infinitely far.
+    """Return of each method the distances by candidate, and the candidate chosen; a run that failed
+    is infinitely far.
 
     ValueError: a method all of whose candidates failed.
     """
@@ -57,9 +63,13 @@ def rows(scored: dict[str, dict]) -> list[dict]:
                 tv[settings[unit_name]["value"]].append(one.get("tv", np.inf))
         mean = [np.mean(tv[value]) for value in method.values]
         if not np.isfinite(mean).any():
-            raise ValueError(f"{name}: given no candidate of {method.values} that stayed finite, expected one")
+            raise ValueError(
+                f"{name}: given no candidate of {method.values} that stayed finite, expected one"
+            )
         best = int(np.argmin(mean))
-        kept = [[each if np.isfinite(each) else None for each in tv[value]] for value in method.values]
+        kept = [
+            [each if np.isfinite(each) else None for each in tv[value]] for value in method.values
+        ]
         row = {"name": name, "setting": method.setting, "values": list(method.values), "tv": kept}
         if all(np.isfinite(tv[method.values[best]])) and len(tv[method.values[best]]) > 1:
             row["half_width"] = float(metrics.interval(tv[method.values[best]])[1])

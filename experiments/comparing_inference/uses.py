@@ -1,7 +1,9 @@
-"""What predictions are worth to who uses them, against the known probabilities: nothing is left to chance but points.
+"""What predictions are worth to who uses them, against the known probabilities: nothing is left to
+chance but points.
 
-Tasks, points near the data and farther out, and the measures that ``worth`` and ``cold`` have in common. Every measure
-is an expectation over labels under the probability that made them, so that no label is drawn.
+Tasks, points near the data and farther out, and the measures that ``worth`` and ``cold`` have in
+common. Every measure is an expectation over labels under the probability that made them, so that no
+label is drawn.
 """
 
 from helpers import data
@@ -23,12 +25,15 @@ NUM_TASKS, NUM_TRAIN, NUM_TEST, NOISE = 40, 50, 200, 0.3
 STRETCH = 2.0  # of the test inputs, about the mean of the training inputs, which is 0
 REPEATS = 5  # labels at each point of a pair (Osband et al. 2022)
 LEAST = 1e-7
-MISSED, FALSE_ALARM, ASKED = 5.0, 1.0, 0.4  # what it costs to say 0 of a 1, to say 1 of a 0, and to ask
+# what it costs to say 0 of a 1, to say 1 of a 0, and to ask
+MISSED, FALSE_ALARM, ASKED = 5.0, 1.0, 0.4
 COVERED = 0.5  # the share of points that is decided, where the others are left
 
 
 class Uses(NamedTuple):
-    """Tasks, where they are asked, and the probability of class 1 there: [task, near or far, point]."""
+    """Tasks, where they are asked, and the probability of class 1 there: [task, near or far,
+    point].
+    """
 
     tasks: data.Tasks
     x: Float[Array, "task 2 point 2"]
@@ -46,14 +51,17 @@ def problem() -> Uses:
 
 @jax.jit
 def of_draws(p: Float[Array, "draw point"]) -> dict[str, Array]:
-    """Return the mean prediction, and the joint probability of labels at pairs: [point], [point, 6, 6].
+    """Return the mean prediction, and the joint probability of labels at pairs: [point], [point, 6,
+    6].
 
-    Pair i are points i and i + 1; [i, a, b] is the probability that given labels, of which the first a of five are 1
-    at the first point and the first b at the second, are all as given: the mean over draws of the product.
+    Pair i are points i and i + 1; [i, a, b] is the probability that given labels, of which the
+    first a of five are 1 at the first point and the first b at the second, are all as given: the
+    mean over draws of the product.
     """
     ones = jnp.arange(REPEATS + 1.0)[None, None]
     p = jnp.clip(p, LEAST, 1 - LEAST)[..., None]
-    likelihood = jnp.exp(ones * jnp.log(p) + (REPEATS - ones) * jnp.log1p(-p))  # [draw, point, ones]
+    # [draw, point, ones]
+    likelihood = jnp.exp(ones * jnp.log(p) + (REPEATS - ones) * jnp.log1p(-p))
     other = jnp.roll(likelihood, -1, axis=1)
     joint = jnp.einsum("dpa,dpb->pab", likelihood, other) / len(p)
     return {"mean": p[..., 0].mean(axis=0), "joint": joint}
@@ -64,10 +72,12 @@ def measured(
     joint: Float[np.ndarray, "*lead point 6 6"],
     q: Float[np.ndarray, "*lead point"],
 ) -> dict[str, np.ndarray]:
-    """Return every measure, mean over points, [*lead]; each is what the known probabilities leave to gain: 0 at best.
+    """Return every measure, mean over points, [*lead]; each is what the known probabilities leave
+    to gain: 0 at best.
 
-    ``nll`` and ``joint`` are nats a label, ``brier`` is a squared difference of probabilities, ``cost`` is in units of
-    a false alarm, ``risk`` is the share of wrong decisions among the surest half, in excess of the best half.
+    ``nll`` and ``joint`` are nats a label, ``brier`` is a squared difference of probabilities,
+    ``cost`` is in units of a false alarm, ``risk`` is the share of wrong decisions among the surest
+    half, in excess of the best half.
     """
     p = np.clip(np.asarray(mean, np.float64), LEAST, 1 - LEAST)
     nll = xlogy(q, q) + xlogy(1 - q, 1 - q) - q * np.log(p) - (1 - q) * np.log1p(-p)
@@ -108,9 +118,11 @@ def rows_of(scored: dict[str, dict]) -> list[dict]:
 
 
 def as_lists(found: dict) -> dict:
-    """Return measures [task, near or far] for JSON, by place; and averages near the data, for a check.
+    """Return measures [task, near or far] for JSON, by place; and averages near the data, for a
+    check.
 
-    Their errors are standard errors over tasks: a run elsewhere, which draws other numbers, differs by less.
+    Their errors are standard errors over tasks: a run elsewhere, which draws other numbers, differs
+    by less.
     """
     by_place = {
         place: {name: np.asarray(values)[:, at].round(6).tolist() for name, values in found.items()}
@@ -119,5 +131,8 @@ def as_lists(found: dict) -> dict:
     average = {}
     for name in ("nll", "joint"):
         values = np.asarray(found[name])[:, 0]
-        average |= {name: float(values.mean()), f"{name}_error": float(values.std(ddof=1) / np.sqrt(len(values)))}
+        average |= {
+            name: float(values.mean()),
+            f"{name}_error": float(values.std(ddof=1) / np.sqrt(len(values))),
+        }
     return by_place | {"average": average}

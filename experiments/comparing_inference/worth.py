@@ -1,7 +1,8 @@
 """What the methods of the ladder are worth to who uses their predictions, on forty other tasks.
 
-Each method has 10^5 gradients a task, as the ladder counts them, and the setting that ``tuning`` chose. The reference
-is a longer run of the book's sampler. Measures are those of ``uses``, by task, near the data and farther out.
+Each method has 10^5 gradients a task, as the ladder counts them, and the setting that ``tuning``
+chose. The reference is a longer run of the book's sampler. Measures are those of ``uses``, by task,
+near the data and farther out.
 """
 
 from helpers import densities, svi
@@ -17,7 +18,11 @@ from experiments.what_the_gain_is_made_of import redraws
 
 REFERENCE = "reference"
 # What has a program for one task; a single path of Pathfinder ends long before.
-NAMES = [name for name, method in methods.METHODS.items() if method.run is not None and name != "Pathfinder"]
+NAMES = [
+    name
+    for name, method in methods.METHODS.items()
+    if method.run is not None and name != "Pathfinder"
+]
 SETTINGS = {"budget": 100_000, "num_tasks": uses.NUM_TASKS}
 RUN = {"num_warmup": 300, "num_samples": 2000}  # of the reference
 MOST = 4000  # draws of a task that are asked
@@ -31,7 +36,9 @@ def units() -> dict[str, dict]:
 
 
 def unit(name: str, value: float | None) -> dict:
-    """Return mean predictions and joint probabilities of labels, and what the reference says of its chains."""
+    """Return mean predictions and joint probabilities of labels, and what the reference says of its
+    chains.
+    """
     found, tasks = uses.problem(), uses.problem().tasks
     observed = densities.observe(tasks.x_train, tasks.y_train, of.PRIOR_SCALES)
     key = shared.key(uses.SEED, name)
@@ -39,8 +46,14 @@ def unit(name: str, value: float | None) -> dict:
     if name == REFERENCE:
         posterior = redraws.fit_flat(key, observed, **RUN)
         vectors = np.asarray(of.vector_of(posterior.draws))
-        asked = {task: (vectors[task].reshape(-1, of.SIZE), np.full(of.SIZE, np.nan)) for task in range(len(x))}
-        more = {"some": redraws.flat_probabilities(posterior.draws, x[:, ::80]), **shared.kept_of(posterior)}
+        asked = {
+            task: (vectors[task].reshape(-1, of.SIZE), np.full(of.SIZE, np.nan))
+            for task in range(len(x))
+        }
+        more = {
+            "some": redraws.flat_probabilities(posterior.draws, x[:, ::80]),
+            **shared.kept_of(posterior),
+        }
     else:
         drawn, asked, more = _run(name, key, observed, value), {}, {}
         for task in range(len(x)):
@@ -53,7 +66,9 @@ def unit(name: str, value: float | None) -> dict:
         some = vectors[:: max(1, len(vectors) // MOST)]
         p = methods.predicted(some, centre, x[task], linear)
         each.append([uses.of_draws(part) for part in np.split(np.asarray(p), 2, axis=1)])
-    each = jax.tree.map(lambda *leaves: np.stack(leaves), *[jax.tree.map(lambda *a: np.stack(a), *e) for e in each])
+    each = jax.tree.map(
+        lambda *leaves: np.stack(leaves), *[jax.tree.map(lambda *a: np.stack(a), *e) for e in each]
+    )
     return each | more
 
 
@@ -65,13 +80,17 @@ def _run(name, key, observed, value):
 
     with svi.standard():
         keys = jax.random.split(key, len(observed.y))
-        return jax.tree.map(np.asarray, jax.jit(lambda pairs: jax.lax.map(each, pairs))((keys, observed)))
+        return jax.tree.map(
+            np.asarray, jax.jit(lambda pairs: jax.lax.map(each, pairs))((keys, observed))
+        )
 
 
 def score(drawn: dict, name: str, value: float | None) -> dict:
     """Return measures by task, and the check of the reference's chains."""
     found = uses.as_lists(uses.measured(drawn["mean"], drawn["joint"], uses.problem().q))
-    return found | ({"check": redraws.checked(drawn, np.asarray(drawn["some"]))} if name == REFERENCE else {})
+    return found | (
+        {"check": redraws.checked(drawn, np.asarray(drawn["some"]))} if name == REFERENCE else {}
+    )
 
 
 rows = uses.rows_of

@@ -28,5 +28,12 @@ def log_density(position: dict, observed: Observed) -> Float[Array, ""]:
     log_sd = position["log_sd"]
     log_prior = tfd.Normal(0.0, 1.0).log_prob(position["mean"]).sum()
     log_prior += tfd.Normal(0.0, 1.0).log_prob(position["offsets"]).sum()
-    log_prior += tfd.HalfNormal(1.0).log_prob(POSITIVE.forward(log_sd)) + POSITIVE.forward_log_det_jacobian(log_sd)
-    return log_prior + (observed.weight * bernoulli_log_likelihood(logits(position, observed.x), observed.y)).sum()
+    log_prior += tfd.HalfNormal(1.0).log_prob(
+        POSITIVE.forward(log_sd)
+    ) + POSITIVE.forward_log_det_jacobian(log_sd)
+    return (
+        log_prior
+        + (
+            observed.weight * bernoulli_log_likelihood(logits(position, observed.x), observed.y)
+        ).sum()
+    )

@@ -1,9 +1,10 @@
 """A prior scale for each layer of the flat network, chosen by five folds of the training data.
 
-For every triple of scales, on the 18 tasks of the sources: the NLL of training points that a fit to the other four
-folds gives, which the choice is made by (the rule is that of ``what_the_gain_is_made_of/choice``).
-Then, only to see afterwards whether the choice was good, four chains a task on all training points, their scores on
-1000 fresh test points a task, and what leave-one-out by importance sampling would have said.
+For every triple of scales, on the 18 tasks of the sources: the NLL of training points that a fit to
+the other four folds gives, which the choice is made by (the rule is that of
+``what_the_gain_is_made_of/choice``). Then, only to see afterwards whether the choice was good, four
+chains a task on all training points, their scores on 1000 fresh test points a task, and what
+leave-one-out by importance sampling would have said.
 """
 
 from helpers import data, densities, diagnostics, mcmc, metrics, networks
@@ -23,37 +24,54 @@ SETTINGS = {
     "num_samples": 400,
 }
 OF_FOLDS = {"num_chains": 2, "num_warmup": 200, "num_samples": 240, "max_tree_depth": 8}
-SCALES = [0.125, 0.25, 0.5, 1.0, 2.0], [0.5, 1.0, 2.0, 4.0], [1.0, 3.0, 6.0, 12.0, 24.0, 48.0, 96.0]  # of each layer
+# of each layer
+SCALES = [0.125, 0.25, 0.5, 1.0, 2.0], [0.5, 1.0, 2.0, 4.0], [1.0, 3.0, 6.0, 12.0, 24.0, 48.0, 96.0]
 NETWORK = networks.MLP()
-LOG_DENSITY, OF_LABELS = densities.flat_log_density(NETWORK), densities.label_log_likelihood(NETWORK)
+LOG_DENSITY, OF_LABELS = (
+    densities.flat_log_density(NETWORK),
+    densities.label_log_likelihood(NETWORK),
+)
 
 
 def units():
     """A triple of scales each."""
-    return {" ".join(map(str, scales)): {"scales": list(scales)} for scales in itertools.product(*SCALES)}
+    return {
+        " ".join(map(str, scales)): {"scales": list(scales)}
+        for scales in itertools.product(*SCALES)
+    }
 
 
 SMALL = {"scales": [0.25, 0.5, 1.0]}
 
 
 def unit(scales):
-    """Sample all tasks under one prior, without each fold and with all. All priors start from the same numbers."""
+    """Sample all tasks under one prior, without each fold and with all. All priors start from the
+    same numbers.
+    """
     tasks = data.source_moons()
     key_folds = shared.key(SETTINGS["seed"], "folds", *scales)
     held_out = choice.ranked(key_folds, tasks, [scales], **OF_FOLDS)[0]
     shapes = networks.parameter_shapes(NETWORK, 2)
-    starts = mcmc.normal_starts(shared.key(SETTINGS["seed"], "starts"), shapes, (18, SETTINGS["num_chains"]))
+    starts = mcmc.normal_starts(
+        shared.key(SETTINGS["seed"], "starts"), shapes, (18, SETTINGS["num_chains"])
+    )
     observed = densities.observe(tasks.x_train, tasks.y_train, scales)
     sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
     posterior = mcmc.sample(
-        shared.key(SETTINGS["seed"], "chains", *scales), LOG_DENSITY, starts, tasks=observed, **sizes
+        shared.key(SETTINGS["seed"], "chains", *scales),
+        LOG_DENSITY,
+        starts,
+        tasks=observed,
+        **sizes,
     )
     return {"held_out": held_out, "draws": posterior.draws, **shared.kept_of(posterior)}
 
 
 @jax.jit
 def predicted(draws, x_test, observed):
-    """Return probabilities at test points and log likelihoods of training points, both [task, chain, draw, point]."""
+    """Return probabilities at test points and log likelihoods of training points, both [task,
+    chain, draw, point].
+    """
 
     def of_draw(w, x_test, observed):
         return jax.nn.sigmoid(NETWORK.apply(w, x_test)), OF_LABELS(w, observed)
@@ -63,7 +81,9 @@ def predicted(draws, x_test, observed):
 
 
 def over_tasks(errors):
-    """Return the error of the mean over tasks, which are independent posteriors, from those of each."""
+    """Return the error of the mean over tasks, which are independent posteriors, from those of
+    each.
+    """
     return float(np.sqrt(np.mean(np.square(errors)) / len(errors)))
 
 
@@ -102,7 +122,9 @@ def score(drawn, scales):
         "test_accuracy_error": over_chains(right_by_chain),
         "test_nll": metrics.negative_log_likelihood(mean, y),
         "test_nll_error": over_tasks(errors),
-        "test_nll_by_task": [metrics.negative_log_likelihood(*of_task) for of_task in zip(mean, y, strict=True)],
+        "test_nll_by_task": [
+            metrics.negative_log_likelihood(*of_task) for of_task in zip(mean, y, strict=True)
+        ],
         "test_nll_by_task_error": errors,
         "check": check,
         "mixed": check["mixed"],

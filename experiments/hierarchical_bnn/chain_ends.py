@@ -1,8 +1,8 @@
 """Where the chains of the hierarchical network go, on the sources' data.
 
-First from which starts and first stages sixteen chains reach which mode; then, from a state in each mode found, what
-four chains do when the likelihood is raised to a power below one; last the centred against the non-centred form, from
-the same states, at the same settings.
+First from which starts and first stages sixteen chains reach which mode; then, from a state in each
+mode found, what four chains do when the likelihood is raised to a power below one; last the centred
+against the non-centred form, from the same states, at the same settings.
 """
 
 from helpers import data, densities, diagnostics, hierarchical, mcmc, networks
@@ -19,7 +19,8 @@ from experiments import shared
 SETTINGS = {
     "seed": 3004,
     "num_started": 16,
-    "cases": [[0.05, 1.0], [0.5, 1.0], [1.0, 1.0], [1.0, 0.6], [1.0, 0.8]],  # scale of the starts, power
+    # scale of the starts, power
+    "cases": [[0.05, 1.0], [0.5, 1.0], [1.0, 1.0], [1.0, 0.6], [1.0, 0.8]],
     "num_chains": 4,
     "powers": [1.0, 0.9, 0.8, 0.6, 0.4, 0.2],
     "sizes": {"num_warmup": 200, "num_samples": 200},
@@ -32,12 +33,21 @@ NON_CENTRED, LOGITS = hierarchical.log_density(NETWORK), hierarchical.logits(NET
 
 
 def units():
-    """A posterior each: its kind, the scale of its starts if they are drawn, the power of the likelihood."""
+    """A posterior each: its kind, the scale of its starts if they are drawn, the power of the
+    likelihood.
+    """
     count, parts = SETTINGS["num_started"], [("starts", *case) for case in SETTINGS["cases"]]
-    parts += [(f"from mode {mode}", None, power) for mode in range(3) for power in SETTINGS["powers"]]
+    parts += [
+        (f"from mode {mode}", None, power) for mode in range(3) for power in SETTINGS["powers"]
+    ]
     parts += [(form, None, 1.0) for form in FORMS]
     return {
-        f"{kind}, {start}, {power}": {"kind": kind, "start": start, "power": power, "num_started": count}
+        f"{kind}, {start}, {power}": {
+            "kind": kind,
+            "start": start,
+            "power": power,
+            "num_started": count,
+        }
         for kind, start, power in parts
     }
 
@@ -54,21 +64,35 @@ def observed_at(power):
 @lru_cache  # once a worker: the states that other units begin with are the ends of these chains
 def from_starts(start, power, num_started):
     """Sample from starts N(0, start)."""
-    key_start, key_chains = (shared.key(SETTINGS["seed"], part, start, power) for part in ("starts", "chains"))
-    starts = mcmc.normal_starts(key_start, hierarchical.shapes(NETWORK, 18, 2), (num_started,), start)
-    return mcmc.sample(key_chains, NON_CENTRED, starts, data=observed_at(power), **SETTINGS["sizes"])
+    key_start, key_chains = (
+        shared.key(SETTINGS["seed"], part, start, power) for part in ("starts", "chains")
+    )
+    starts = mcmc.normal_starts(
+        key_start, hierarchical.shapes(NETWORK, 18, 2), (num_started,), start
+    )
+    return mcmc.sample(
+        key_chains, NON_CENTRED, starts, data=observed_at(power), **SETTINGS["sizes"]
+    )
 
 
 def states(mode, num_started):
-    """Return the ends, at power 1, of all chains that lie in a mode, which is named by its widest layer."""
-    runs = [from_starts(start, power, num_started) for start, power in SETTINGS["cases"] if power == 1]
-    ends = jax.tree.map(lambda *leaves: jnp.concatenate([leaf[:, -1] for leaf in leaves]), *[r.draws for r in runs])
+    """Return the ends, at power 1, of all chains that lie in a mode, which is named by its widest
+    layer.
+    """
+    runs = [
+        from_starts(start, power, num_started) for start, power in SETTINGS["cases"] if power == 1
+    ]
+    ends = jax.tree.map(
+        lambda *leaves: jnp.concatenate([leaf[:, -1] for leaf in leaves]), *[r.draws for r in runs]
+    )
     widest = np.stack([ends["log_sd"][layer] for layer in LAYERS], axis=1).argmax(axis=1)
     return take(ends, np.flatnonzero(widest == mode))
 
 
 def non_centred(position):
-    """Return the coordinates of ``hierarchical``; in centred ones ``offset`` holds the tasks' weights themselves."""
+    """Return the coordinates of ``hierarchical``; in centred ones ``offset`` holds the tasks'
+    weights themselves.
+    """
 
     def offset(layer):
         sd, mean = jnp.exp(position["log_sd"][layer]), position["mean"][layer]["kernel"]
@@ -78,9 +102,13 @@ def non_centred(position):
 
 
 def centred(position, observed):
-    """Return the same log posterior, of centred coordinates: a change of variables, with its Jacobian."""
+    """Return the same log posterior, of centred coordinates: a change of variables, with its
+    Jacobian.
+    """
     sizes = {layer: position["offset"][layer]["kernel"].size for layer in LAYERS}
-    return NON_CENTRED(non_centred(position), observed) - sum(sizes[name] * position["log_sd"][name] for name in LAYERS)
+    return NON_CENTRED(non_centred(position), observed) - sum(
+        sizes[name] * position["log_sd"][name] for name in LAYERS
+    )
 
 
 def sample(kind, start, power, num_started):
@@ -96,16 +124,24 @@ def sample(kind, start, power, num_started):
         return mcmc.sample(key, NON_CENTRED, begin, data=observed_at(power), **SETTINGS["sizes"])
     begin, log_density = take(states(2, num_started), np.s_[:num_chains]), NON_CENTRED
     if kind == "centred":
-        begin["offset"] = jax.vmap(lambda position: hierarchical.task_weights(position, 18)["params"])(begin)
+        begin["offset"] = jax.vmap(
+            lambda position: hierarchical.task_weights(position, 18)["params"]
+        )(begin)
         log_density = centred
-    posterior = mcmc.sample(key, log_density, begin, data=observed_at(power), **SETTINGS["sizes_of_forms"])
+    posterior = mcmc.sample(
+        key, log_density, begin, data=observed_at(power), **SETTINGS["sizes_of_forms"]
+    )
     if kind == "centred":
-        posterior = posterior._replace(draws=jax.jit(jax.vmap(jax.vmap(non_centred)))(posterior.draws))
+        posterior = posterior._replace(
+            draws=jax.jit(jax.vmap(jax.vmap(non_centred)))(posterior.draws)
+        )
     return posterior
 
 
 def unit(**setting):
-    """Sample; keep the group standard deviations and predictions at some of the sources' test points."""
+    """Sample; keep the group standard deviations and predictions at some of the sources' test
+    points.
+    """
     posterior = sample(**setting)
     if posterior is None:
         return {"found": np.array(False)}
@@ -119,7 +155,9 @@ def unit(**setting):
 
 
 def score(drawn, kind, start, power, **_):
-    """The group standard deviations of every chain, on its way and at its end, and the sampler's own account."""
+    """The group standard deviations of every chain, on its way and at its end, and the sampler's
+    own account.
+    """
     if not drawn["found"]:
         return {}
     posterior = shared.run_of(drawn)
@@ -147,4 +185,8 @@ def score(drawn, kind, start, power, **_):
 def rows(scored):
     """A row a posterior, in the order of the units; a mode in which no chain ended has none."""
     only_checked = {"p", "p_error"}
-    return [{name: part[name] for name in part if name not in only_checked} for part in scored.values() if part]
+    return [
+        {name: part[name] for name in part if name not in only_checked}
+        for part in scored.values()
+        if part
+    ]

@@ -1,8 +1,9 @@
 """Long runs of the two hierarchical networks on the sources' data, which a page has no time for.
 
-Within the mode where the output layer specialises the shared features come in two kinds between which chains pass
-every few hundred draws; with the output layer shared, the hidden layer's group standard deviation moves as slowly.
-Eight chains each start from N(0, 1) and a tempered stage, from which the first go on, wherever they are.
+Within the mode where the output layer specialises the shared features come in two kinds between
+which chains pass every few hundred draws; with the output layer shared, the hidden layer's group
+standard deviation moves as slowly. Eight chains each start from N(0, 1) and a tempered stage, from
+which the first go on, wherever they are.
 """
 
 from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks, plots
@@ -47,17 +48,28 @@ SMALL = {**units()["every layer"], "num_started": 4, "num_samples": 1500}
 def unit(name, num_special, num_chains, num_started, num_samples):
     """Sample one model from where a tempered stage ends."""
     tasks = data.source_moons()
-    key_tempered, key_chains = (shared.key(SETTINGS["seed"], part, name) for part in ("tempered", "chains"))
+    key_tempered, key_chains = (
+        shared.key(SETTINGS["seed"], part, name) for part in ("tempered", "chains")
+    )
     shapes = hierarchical.shapes(NETWORK, 18, 2, special=LAYERS[:num_special])
     observed = densities.observe(tasks.x_train, tasks.y_train)
     common = {name: SETTINGS[name] for name in ("num_warmup", "target_acceptance")}
-    first_stage = {"power": SETTINGS["power"], "num_started": num_started, "num_samples": SETTINGS["num_tempered"]}
-    ends = shared.tempered_starts(key_tempered, LOG_DENSITY, shapes, observed, **first_stage, **common)
+    first_stage = {
+        "power": SETTINGS["power"],
+        "num_started": num_started,
+        "num_samples": SETTINGS["num_tempered"],
+    }
+    ends = shared.tempered_starts(
+        key_tempered, LOG_DENSITY, shapes, observed, **first_stage, **common
+    )
     ends_log_sd = np.stack([ends["log_sd"][layer] for layer in LAYERS[:num_special]], axis=1)
-    # To be told, not to be chosen by: where the output layer is special, it is the widest in nearly all of the mass.
+    # To be told, not to be chosen by: where the output layer is special, it is the widest in nearly
+    # all of the mass.
     reached = ends_log_sd.argmax(axis=1) == 2 if num_special == 3 else np.full(num_started, True)
     starts = take(ends, np.s_[:num_chains])
-    posterior = mcmc.sample(key_chains, LOG_DENSITY, starts, data=observed, num_samples=num_samples, **common)
+    posterior = mcmc.sample(
+        key_chains, LOG_DENSITY, starts, data=observed, num_samples=num_samples, **common
+    )
     return {
         "reached": reached,
         "log_sd": posterior.draws["log_sd"],
@@ -67,7 +79,9 @@ def unit(name, num_special, num_chains, num_started, num_samples):
 
 
 def with_nll_by_task(p, y):
-    """NLL of every task by the average of all chains and of each alone, with errors; p [chain, draw, task, point]."""
+    """NLL of every task by the average of all chains and of each alone, with errors; p [chain,
+    draw, task, point].
+    """
 
     def of_tasks(function, p):
         return [function(p[:, :, task], y[task]) for task in range(len(y))]
@@ -85,7 +99,9 @@ def with_nll_by_task(p, y):
 
 
 def leave_one_out(log_likelihood):
-    """Effective parameters, NLL of points left out, and points not to be trusted, of [chain, draw, point]."""
+    """Effective parameters, NLL of points left out, and points not to be trusted, of [chain, draw,
+    point].
+    """
     found = diagnostics.leave_one_out(log_likelihood)
     flat = np.asarray(log_likelihood, np.float64).reshape(-1, log_likelihood.shape[-1])
     full = np.log(np.exp(flat).mean(axis=0))
@@ -98,12 +114,18 @@ def leave_one_out(log_likelihood):
 
 
 def with_loo_errors(log_likelihood):
-    """Leave-one-out of all draws; its errors are those of the mean over half chains, each left out by itself."""
+    """Leave-one-out of all draws; its errors are those of the mean over half chains, each left out
+    by itself.
+    """
     found = leave_one_out(log_likelihood)
     half = log_likelihood.shape[1] // 2
-    parts = [leave_one_out(chain[None, at : at + half]) for chain in log_likelihood for at in (0, half)]
+    parts = [
+        leave_one_out(chain[None, at : at + half]) for chain in log_likelihood for at in (0, half)
+    ]
     for name in ("p_loo", "leave_one_out_nll"):
-        found[f"{name}_error"] = float(np.std([part[name] for part in parts], ddof=1) / np.sqrt(len(parts)))
+        found[f"{name}_error"] = float(
+            np.std([part[name] for part in parts], ddof=1) / np.sqrt(len(parts))
+        )
     return found
 
 
@@ -121,7 +143,9 @@ def score(drawn, num_started, **_):
         return jax.vmap(OF_LABELS)(hierarchical.task_weights(position, 18), observed).ravel()
 
     p_source, p_train, p_test = at(source.x_test, 1), at(tasks.x_train, 4), at(tasks.x_test, 6)
-    p_corners = at(np.broadcast_to(CORNERS, (18, *CORNERS.shape)), 12).mean(axis=(0, 1))[list(SHOWN)]
+    p_corners = at(np.broadcast_to(CORNERS, (18, *CORNERS.shape)), 12).mean(axis=(0, 1))[
+        list(SHOWN)
+    ]
     log_likelihood = np.asarray(shared.of_draws(labels, take(draws, np.s_[:, ::2])))
     posterior = shared.run_of(drawn)
     predictions = p_source.reshape(*p_source.shape[:2], -1)[..., ::9]
@@ -134,12 +158,18 @@ def score(drawn, num_started, **_):
         "check": shared.diagnosed(posterior, predictions, log_sd=log_sd),
         "rhat_log_sd": of_log_sd.rhat.tolist(),
         "ess_log_sd": np.minimum(of_log_sd.ess_bulk, of_log_sd.ess_tail).tolist(),
-        "sd_by_chain": {layer: np.exp(np.median(values, axis=1)).tolist() for layer, values in log_sd.items()},
+        "sd_by_chain": {
+            layer: np.exp(np.median(values, axis=1)).tolist() for layer, values in log_sd.items()
+        },
         "log_sd": {layer: float(values.mean()) for layer, values in log_sd.items()},
-        "path_of_log_sd": {layer: np.round(values[:, ::60], 3).tolist() for layer, values in log_sd.items()},
+        "path_of_log_sd": {
+            layer: np.round(values[:, ::60], 3).tolist() for layer, values in log_sd.items()
+        },
         "shown": list(SHOWN),
         "p_corners": np.round(p_corners.astype(np.float64), 3).tolist(),
-        "log_sd_error": {layer: float(diagnostics.standard_error(values)) for layer, values in log_sd.items()},
+        "log_sd_error": {
+            layer: float(diagnostics.standard_error(values)) for layer, values in log_sd.items()
+        },
         "scores": scores,
         "nll": scores["NLL"],
         "nll_error": diagnostics.nll_error(p_test, tasks.y_test),

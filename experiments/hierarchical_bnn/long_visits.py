@@ -1,15 +1,20 @@
-"""Runs of ``visits`` once more where 2000 draws a chain were too few: regions share the mass, passages are seldom."""
+"""Runs of ``visits`` once more where 2000 draws a chain were too few: regions share the mass,
+passages are seldom.
+"""
 
 from experiments.hierarchical_bnn import visits
 
-SETTINGS = {"posteriors": [["HalfNormal(5)", 0, 5]], "num_samples": 30_000}  # hyperprior, redraw, number of tasks
+# hyperprior, redraw, number of tasks
+SETTINGS = {"posteriors": [["HalfNormal(5)", 0, 5]], "num_samples": 30_000}
 SMALL = visits.setting("HalfNormal(1)", 1.0, 0, 2) | {"num_samples": 1000}
 
 
 def units():
     """A posterior each."""
     return {
-        f"{hyperprior}, redraw {redraw}, {num_tasks} tasks": visits.setting(hyperprior, 1.0, redraw, num_tasks)
+        f"{hyperprior}, redraw {redraw}, {num_tasks} tasks": visits.setting(
+            hyperprior, 1.0, redraw, num_tasks
+        )
         | {"num_samples": SETTINGS["num_samples"]}
         for hyperprior, redraw, num_tasks in SETTINGS["posteriors"]
     }

@@ -1,10 +1,12 @@
-"""Which mode of the hierarchical posterior holds the mass: the evidence of three regions by tempered SMC.
+"""Which mode of the hierarchical posterior holds the mass: the evidence of three regions by
+tempered SMC.
 
-Particles are drawn from the prior confined to a region and follow the likelihood from power 0 to 1 without leaving it
-(Del Moral, Doucet and Jasra 2006; the next power keeps a set share of the effective sample size; moves are HMC). With
-powers and moves fixed beforehand the evidence of a run would be unbiased; here they adapt. Runs are averaged before the
-logarithm is taken; where few of them carry the mean, it is more likely too low than too high, and so is its error. On
-its way a run passes all powers below 1, and gives the evidence at each.
+Particles are drawn from the prior confined to a region and follow the likelihood from power 0 to 1
+without leaving it (Del Moral, Doucet and Jasra 2006; the next power keeps a set share of the
+effective sample size; moves are HMC). With powers and moves fixed beforehand the evidence of a run
+would be unbiased; here they adapt. Runs are averaged before the logarithm is taken; where few of
+them carry the mean, it is more likely too low than too high, and so is its error. On its way a run
+passes all powers below 1, and gives the evidence at each.
 """
 
 from helpers import densities, hierarchical, mcmc
@@ -25,7 +27,8 @@ from experiments.hierarchical_bnn import regions
 SETTINGS = {
     "seed": 3007,
     "hyperpriors": list(regions.HYPERPRIORS),
-    "posteriors": [["sources", 18], [0, 2], [0, 5]],  # tasks of the sources or of a redraw, and how many
+    # tasks of the sources or of a redraw, and how many
+    "posteriors": [["sources", 18], [0, 2], [0, 5]],
     "num_runs": 10,
     "particles": 400,
     "moves": 5,  # after each resampling
@@ -34,7 +37,8 @@ SETTINGS = {
     "target_acceptance": 0.8,
     "target_ess": 0.9,  # share
     "most_powers": 300,
-    "grid": [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0],  # of powers at which evidence is kept
+    # of powers at which evidence is kept
+    "grid": [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0],
 }
 OF_LABELS = densities.label_log_likelihood(regions.NETWORK)
 TOTAL = hierarchical.sum_over_tasks(lambda weights, task: OF_LABELS(weights, task).sum())
@@ -46,7 +50,9 @@ def units():
 
 
 def of_regions(posteriors, num_runs):
-    """Return the settings of the three regions of posteriors, (redraw, number of tasks), under each hyperprior."""
+    """Return the settings of the three regions of posteriors, (redraw, number of tasks), under each
+    hyperprior.
+    """
     return {
         f"{redraw}, {num_tasks} tasks, {hyperprior}, {regions.LAYERS[region]} widest": {
             "hyperprior": hyperprior,
@@ -65,7 +71,9 @@ SMALL = {"hyperprior": "HalfNormal(1)", "region": 2, "redraw": 0, "num_tasks": 2
 
 
 def unit(hyperprior, region, redraw, num_tasks, num_runs):
-    """Return of each run its powers, the log evidence at each, and the particles before the last weights, [run]."""
+    """Return of each run its powers, the log evidence at each, and the particles before the last
+    weights, [run].
+    """
     observed = regions.observed(redraw, num_tasks)
     key = partial(shared.key, SETTINGS["seed"], redraw, num_tasks, hyperprior, region)
     found = [annealed(key(run), observed, hyperprior, region) for run in range(num_runs)]
@@ -78,7 +86,9 @@ def annealed(key, observed, hyperprior, region):
     prior, num_tasks = regions.HYPERPRIORS[hyperprior], observed.y.shape[0]
 
     def log_prior(position):
-        inside = jnp.stack([position["log_sd"][layer] for layer in regions.LAYERS]).argmax() == region
+        inside = (
+            jnp.stack([position["log_sd"][layer] for layer in regions.LAYERS]).argmax() == region
+        )
         return jnp.where(inside, hierarchical.log_prior(position, prior), -jnp.inf)
 
     def log_likelihood(position):
@@ -91,7 +101,9 @@ def annealed(key, observed, hyperprior, region):
 
 
 def anneal(key, particles, log_prior, log_likelihood):
-    """Follow particles of the prior to the posterior: where they end, the powers, and the log evidence at each."""
+    """Follow particles of the prior to the posterior: where they end, the powers, and the log
+    evidence at each.
+    """
     count, most = len(jax.tree.leaves(particles)[0]), SETTINGS["most_powers"]
 
     def move(key, state, log_density, step_size, inverse_mass_matrix):
@@ -103,11 +115,16 @@ def anneal(key, particles, log_prior, log_likelihood):
         key, key_step, key_share = jax.random.split(key, 3)
         low, high = SETTINGS["shares"]
         tuned = {
-            "step_size": step_size * jax.random.uniform(key_share, (count,), minval=low, maxval=high),
-            "inverse_mass_matrix": jax.vmap(lambda one: ravel_pytree(one)[0])(state.particles).var(axis=0)[None],
+            "step_size": step_size
+            * jax.random.uniform(key_share, (count,), minval=low, maxval=high),
+            "inverse_mass_matrix": jax.vmap(lambda one: ravel_pytree(one)[0])(state.particles).var(
+                axis=0
+            )[None],
         }
         given = log_prior, log_likelihood, move, blackjax.hmc.init, tuned, resampling.systematic
-        smc = blackjax.adaptive_tempered_smc(*given, SETTINGS["target_ess"], num_mcmc_steps=SETTINGS["moves"])
+        smc = blackjax.adaptive_tempered_smc(
+            *given, SETTINGS["target_ess"], num_mcmc_steps=SETTINGS["moves"]
+        )
         state, info = smc.step(key_step, state)
         log_evidence += info.log_likelihood_increment
         acceptance = jnp.nan_to_num(info.update_info.acceptance_rate).mean()
@@ -125,21 +142,31 @@ def anneal(key, particles, log_prior, log_likelihood):
 
 
 def confined(key, prior, region, num_tasks, count):
-    """Draw particles from the prior within a region: the largest of three alike changes places with the region's."""
+    """Draw particles from the prior within a region: the largest of three alike changes places with
+    the region's.
+    """
     key_normal, key_sd = jax.random.split(key)
-    particles = mcmc.normal_starts(key_normal, hierarchical.shapes(regions.NETWORK, num_tasks, 2), (count,))
+    particles = mcmc.normal_starts(
+        key_normal, hierarchical.shapes(regions.NETWORK, num_tasks, 2), (count,)
+    )
     log_sd, each = jnp.log(prior.sample((count, 3), seed=key_sd)), jnp.arange(count)
     largest = log_sd.argmax(axis=1)
-    swapped = log_sd.at[each, largest].set(log_sd[:, region]).at[each, region].set(log_sd[each, largest])
+    swapped = (
+        log_sd.at[each, largest].set(log_sd[:, region]).at[each, region].set(log_sd[each, largest])
+    )
     return particles | {"log_sd": {layer: swapped[:, i] for i, layer in enumerate(regions.LAYERS)}}
 
 
 def score(drawn, hyperprior, region, redraw, num_tasks, **_):
-    """The log evidence of a region at the powers of the grid, its error, and that of each run at power 1.
+    """The log evidence of a region at the powers of the grid, its error, and that of each run at
+    power 1.
 
-    Of a run it is interpolated between its own powers. ValueError: a run does not reach power 1, or is not finite.
+    Of a run it is interpolated between its own powers. ValueError: a run does not reach power 1, or
+    is not finite.
     """
-    each = np.stack([on_grid(*one) for one in zip(drawn["powers"], drawn["log_evidence"], strict=True)])
+    each = np.stack(
+        [on_grid(*one) for one in zip(drawn["powers"], drawn["log_evidence"], strict=True)]
+    )
     error = shared.jackknife(log_mean, each, num_stretches=len(each))  # a run at a time
     return {
         "hyperprior": hyperprior,
@@ -159,9 +186,13 @@ def on_grid(powers, log_evidence):
     if not reached.any() or powers[reached][-1] < 1:
         raise ValueError(f"powers: given {powers[reached].tolist()}, expected to end with 1")
     if not np.isfinite(log_evidence[reached]).all():
-        raise ValueError(f"log_evidence: given {log_evidence[reached].tolist()}, expected finite numbers")
+        raise ValueError(
+            f"log_evidence: given {log_evidence[reached].tolist()}, expected finite numbers"
+        )
     start = np.append(0.0, powers[reached].astype(np.float64))
-    return np.interp(SETTINGS["grid"], start, np.append(0.0, log_evidence[reached].astype(np.float64)))
+    return np.interp(
+        SETTINGS["grid"], start, np.append(0.0, log_evidence[reached].astype(np.float64))
+    )
 
 
 def log_mean(values):
@@ -170,7 +201,9 @@ def log_mean(values):
 
 
 def rows(scored):
-    """A row a posterior: log evidence of its regions, and the logarithm of each one's share of the mass, by power."""
+    """A row a posterior: log evidence of its regions, and the logarithm of each one's share of the
+    mass, by power.
+    """
     found = {}
     for one in scored.values():
         found.setdefault((one["redraw"], one["num_tasks"], one["hyperprior"]), []).append(one)
@@ -180,7 +213,8 @@ def rows(scored):
 def row(of_regions):
     """Join the regions of a posterior; the error of a share's logarithm is to first order."""
     log_evidence, error = (
-        np.array([one[name] for one in of_regions]) for name in ("log_evidence", "log_evidence_error")
+        np.array([one[name] for one in of_regions])
+        for name in ("log_evidence", "log_evidence_error")
     )
     log_share = log_evidence - logsumexp(log_evidence, axis=0)[None]
     weighted = np.exp(2 * log_share) * error**2
@@ -192,4 +226,9 @@ def row(of_regions):
     names = "redraw", "num_tasks", "hyperprior"
     kept = "log_evidence", "log_evidence_error", "by_run", "number_of_powers"
     regionwise = {name: [one[name] for one in of_regions] for name in kept}
-    return {name: of_regions[0][name] for name in names} | {"powers": SETTINGS["grid"]} | regionwise | shares
+    return (
+        {name: of_regions[0][name] for name in names}
+        | {"powers": SETTINGS["grid"]}
+        | regionwise
+        | shares
+    )

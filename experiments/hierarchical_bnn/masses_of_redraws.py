@@ -1,8 +1,10 @@
-"""Which mode holds the mass on redrawn data sets, by the same runs as ``masses``, but fewer of them.
+"""Which mode holds the mass on redrawn data sets, by the same runs as ``masses``, but fewer of
+them.
 
-On the sources' data the lowest run of the heaviest region was 28 or more above the highest run of the others; for such
-a distance three runs a region do. With two tasks and five regions share the mass, and five runs know it roughly:
-where a rare run finds most of the evidence, their spread is too small an error.
+On the sources' data the lowest run of the heaviest region was 28 or more above the highest run of
+the others; for such a distance three runs a region do. With two tasks and five regions share the
+mass, and five runs know it roughly: where a rare run finds most of the evidence, their spread is
+too small an error.
 """
 
 from experiments.hierarchical_bnn import masses

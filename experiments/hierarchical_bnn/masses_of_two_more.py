@@ -1,4 +1,6 @@
-"""Which mode holds the mass on two more redraws of eighteen tasks, by the same runs as ``masses_of_redraws``."""
+"""Which mode holds the mass on two more redraws of eighteen tasks, by the same runs as
+``masses_of_redraws``.
+"""
 
 from experiments.hierarchical_bnn import masses
 

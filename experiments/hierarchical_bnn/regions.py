@@ -1,4 +1,5 @@
-"""The hierarchical posterior cut into three regions, by which layer's group standard deviation is the largest.
+"""The hierarchical posterior cut into three regions, by which layer's group standard deviation is
+the largest.
 
 The three standard deviations have one hyperprior, so each region has a third of the prior.
 """
@@ -20,14 +21,24 @@ NETWORK = networks.MLP()
 
 
 def observed(redraw, num_tasks, power=1.0):
-    """Return the training points of the sources' tasks, or of a redraw, with the likelihood raised to a power."""
-    tasks = data.source_moons() if redraw == "sources" else redraws.drawn(redraw, num_tasks=num_tasks)
+    """Return the training points of the sources' tasks, or of a redraw, with the likelihood raised
+    to a power.
+    """
+    tasks = (
+        data.source_moons() if redraw == "sources" else redraws.drawn(redraw, num_tasks=num_tasks)
+    )
     return densities.observe(tasks.x_train, tasks.y_train, weight=power)
 
 
 def starts(key, num_tasks, widest, scale, sd):
-    """Draw starts N(0, scale), one for each layer in ``widest``, which begins as the widest one: [chain]."""
-    drawn = mcmc.normal_starts(key, hierarchical.shapes(NETWORK, num_tasks, 2), (len(widest),), scale)
-    at = np.where(np.arange(3) == np.array(widest)[:, None], np.log(sd["widest"]), np.log(sd["others"]))
+    """Draw starts N(0, scale), one for each layer in ``widest``, which begins as the widest one:
+    [chain].
+    """
+    drawn = mcmc.normal_starts(
+        key, hierarchical.shapes(NETWORK, num_tasks, 2), (len(widest),), scale
+    )
+    at = np.where(
+        np.arange(3) == np.array(widest)[:, None], np.log(sd["widest"]), np.log(sd["others"])
+    )
     drawn["log_sd"] = {layer: np.float32(at[:, i]) for i, layer in enumerate(LAYERS)}
     return drawn

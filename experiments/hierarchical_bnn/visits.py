@@ -1,9 +1,11 @@
-"""Which mode of the hierarchical posterior holds the mass, a third way: chains that start in every region.
+"""Which mode of the hierarchical posterior holds the mass, a third way: chains that start in every
+region.
 
-Four chains each start with the input, the hidden and the output layer's group standard deviation the largest, and none
-is left out. Where all twelve agree and pass between regions, the share of their draws in a region is its share of the
-mass; where they leave a region and do not come back, they say which way and not how much. With the likelihood raised to
-a power below 1 they pass more often than with the whole of it.
+Four chains each start with the input, the hidden and the output layer's group standard deviation
+the largest, and none is left out. Where all twelve agree and pass between regions, the share of
+their draws in a region is its share of the mass; where they leave a region and do not come back,
+they say which way and not how much. With the likelihood raised to a power below 1 they pass more
+often than with the whole of it.
 """
 
 from helpers import diagnostics, hierarchical, mcmc
@@ -24,11 +26,16 @@ SETTINGS = {
     "num_warmup": 500,
     "num_samples": {"2": 2000, "5": 2000, "18": 4000},  # by the number of tasks
 }
-HIERARCHICAL = {name: hierarchical.log_density(regions.NETWORK, prior) for name, prior in regions.HYPERPRIORS.items()}
+HIERARCHICAL = {
+    name: hierarchical.log_density(regions.NETWORK, prior)
+    for name, prior in regions.HYPERPRIORS.items()
+}
 
 
 def units():
-    """A posterior on the sources' data each, at a power of the likelihood; then those of few tasks."""
+    """A posterior on the sources' data each, at a power of the likelihood; then those of few
+    tasks.
+    """
     tempered = {
         f"{hyperprior}, power {power}": setting(hyperprior, power)
         for hyperprior in SETTINGS["hyperpriors"]
@@ -57,8 +64,12 @@ def unit(hyperprior, power, redraw, num_tasks):
 
 def sampled(hyperprior, power, redraw, num_tasks, num_samples):
     """Sample so many draws of each chain."""
-    key_start, key_chains = jax.random.split(shared.key(SETTINGS["seed"], redraw, num_tasks, hyperprior, power))
-    starts = regions.starts(key_start, num_tasks, SETTINGS["starts"], SETTINGS["start_scale"], SETTINGS["start_sd"])
+    key_start, key_chains = jax.random.split(
+        shared.key(SETTINGS["seed"], redraw, num_tasks, hyperprior, power)
+    )
+    starts = regions.starts(
+        key_start, num_tasks, SETTINGS["starts"], SETTINGS["start_scale"], SETTINGS["start_sd"]
+    )
     sizes = {"num_warmup": SETTINGS["num_warmup"], "num_samples": num_samples}
     observed = regions.observed(redraw, num_tasks, power)
     posterior = mcmc.sample(key_chains, HIERARCHICAL[hyperprior], starts, data=observed, **sizes)

@@ -1,12 +1,18 @@
-"""The fitted priors of ``transfer`` again, on draws aligned to their own mean instead of to one draw.
+"""The fitted priors of ``transfer`` again, on draws aligned to their own mean instead of to one
+draw.
 
-The same redraws, group draws, new tasks and labels, all by the same keys of names; only the reference of the alignment
-differs, and with it every fit. So scores pair with those of ``transfer``.
+The same redraws, group draws, new tasks and labels, all by the same keys of names; only the
+reference of the alignment differs, and with it every fit. So scores pair with those of
+``transfer``.
 """
 
 from experiments.informative_priors import tasks, transfer
 
-SETTINGS = {**transfer.SETTINGS, "reference": "their mean", "arms": ["a normal a layer", "one normal"]}
+SETTINGS = {
+    **transfer.SETTINGS,
+    "reference": "their mean",
+    "arms": ["a normal a layer", "one normal"],
+}
 unit = transfer.unit
 score = transfer.score
 rows = transfer.rows
@@ -19,7 +25,9 @@ def units():
     wanted += [(kind, name, few) for kind in tasks.ELSEWHERE for name in arms]
     places = [(*one, i) for i in range(SETTINGS["num_redraws"]) for one in wanted]
     places.append(("moons, sources", "one normal", few, "sources"))
-    return {f"{kind}: {name}, {i}": setting(kind, name, sizes, i) for kind, name, sizes, i in places}
+    return {
+        f"{kind}: {name}, {i}": setting(kind, name, sizes, i) for kind, name, sizes, i in places
+    }
 
 
 def setting(kind, name, sizes, redraw):

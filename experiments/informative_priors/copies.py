@@ -1,8 +1,9 @@
-"""Copies of networks brought together, so that the weights of a hierarchical network can be averaged and learnt from.
+"""Copies of networks brought together, so that the weights of a hierarchical network can be
+averaged and learnt from.
 
-A copy of a tanh network is the same function with its hidden units in another order and with other signs; one of
-hidden layers of 5 and 5 units has (2^5 5!)^2 of them, about 15 million. Draws are aligned, each as its copy that is
-nearest to a reference.
+A copy of a tanh network is the same function with its hidden units in another order and with other
+signs; one of hidden layers of 5 and 5 units has (2^5 5!)^2 of them, about 15 million. Draws are
+aligned, each as its copy that is nearest to a reference.
 
     aligned = copies.align(draws, copies.common_reference(take(draws, np.s_[:, ::10])))
 """
@@ -18,10 +19,14 @@ from jaxtyping import Float, Int
 from scipy import optimize
 
 
-def relabel(layers: dict, orders: list[Int[np.ndarray, " unit"]], signs: list[Float[np.ndarray, " unit"]]) -> dict:
-    """Return another copy of a tanh network: unit ``order[i]`` of a hidden layer becomes unit i, times ``sign[i]``.
+def relabel(
+    layers: dict, orders: list[Int[np.ndarray, " unit"]], signs: list[Float[np.ndarray, " unit"]]
+) -> dict:
+    """Return another copy of a tanh network: unit ``order[i]`` of a hidden layer becomes unit i,
+    times ``sign[i]``.
 
-    ``layers`` are ``{"Dense_0": {"kernel": [..., in, out]}, ...}``, with biases or without; leading axes are kept.
+    ``layers`` are ``{"Dense_0": {"kernel": [..., in, out]}, ...}``, with biases or without; leading
+    axes are kept.
     """
     changed = {}
     for i, name in enumerate(sorted(layers)):
@@ -36,28 +41,37 @@ def relabel(layers: dict, orders: list[Int[np.ndarray, " unit"]], signs: list[Fl
 
 
 def nearest_copy(layers: dict, reference: dict) -> tuple[list, list]:
-    """Find which copy of a tanh network is nearest to a reference: the orders and signs that ``relabel`` takes.
+    """Find which copy of a tanh network is nearest to a reference: the orders and signs that
+    ``relabel`` takes.
 
-    Near is a small sum of squared differences over all leading axes (the tasks, say), every layer divided by
-    its root mean square in the reference. One hidden layer after the other is assigned, the others held,
-    until none changes (Ainsworth, Hayase and Srinivasa 2023, algorithm 1; with signs); once from the
-    first layer up, once from the last one down, and the nearer result is returned.
+    Near is a small sum of squared differences over all leading axes (the tasks, say), every layer
+    divided by its root mean square in the reference. One hidden layer after the other is assigned,
+    the others held, until none changes (Ainsworth, Hayase and Srinivasa 2023, algorithm 1; with
+    signs); once from the first layer up, once from the last one down, and the nearer result is
+    returned.
 
     ValueError: shapes that differ from the reference's.
     """
     names = sorted(reference)
-    shapes = [{name: np.shape(tree[name]["kernel"]) for name in names} for tree in (layers, reference)]
+    shapes = [
+        {name: np.shape(tree[name]["kernel"]) for name in names} for tree in (layers, reference)
+    ]
     if shapes[0] != shapes[1]:
-        raise ValueError(f"layers: given kernels {shapes[0]}, expected those of the reference, {shapes[1]}")
+        raise ValueError(
+            f"layers: given kernels {shapes[0]}, expected those of the reference, {shapes[1]}"
+        )
     rms = {name: np.sqrt(np.mean(np.square(reference[name]["kernel"]))) for name in names}
     layers, reference = (
-        {n: {k: np.asarray(a) / rms[n] for k, a in tree[n].items()} for n in names} for tree in (layers, reference)
+        {n: {k: np.asarray(a) / rms[n] for k, a in tree[n].items()} for n in names}
+        for tree in (layers, reference)
     )
     sizes = [shapes[0][name][-1] for name in names[:-1]]
     hidden = list(range(len(sizes)))
 
     def likeness(current, i):
-        """Inner products [unit of the reference, unit of the network]: of what feeds them, of what they feed."""
+        """Inner products [unit of the reference, unit of the network]: of what feeds them, of what
+        they feed.
+        """
         here, above = names[i], names[i + 1]
         into = sum(_units(reference[here][k]).T @ _units(current[here][k]) for k in current[here])
         out = [_units(np.swapaxes(tree[above]["kernel"], -1, -2)) for tree in (reference, current)]
@@ -73,7 +87,9 @@ def nearest_copy(layers: dict, reference: dict) -> tuple[list, list]:
 
     def distance(orders, signs):
         current = relabel(layers, orders, signs)
-        return sum(((current[n][k] - reference[n][k]) ** 2).sum() for n in names for k in current[n])
+        return sum(
+            ((current[n][k] - reference[n][k]) ** 2).sum() for n in names for k in current[n]
+        )
 
     found = []
     for first, part in ((hidden, 0), (hidden[::-1], 1)):
@@ -91,10 +107,11 @@ def _units(array):
 
 
 def align(draws: dict, reference: dict) -> dict:
-    """Return hierarchical draws, leading axes [chain, draw], each as its copy that is nearest to one reference draw.
+    """Return hierarchical draws, leading axes [chain, draw], each as its copy that is nearest to
+    one reference draw.
 
-    A draw is judged by the weights of all its tasks, and one relabelling acts on its means and on all
-    its offsets together, which changes no prediction.
+    A draw is judged by the weights of all its tasks, and one relabelling acts on its means and on
+    all its offsets together, which changes no prediction.
     """
     num_tasks = jax.tree.leaves(reference["offset"])[0].shape[0]
     batch = jax.tree.leaves(draws)[0].shape[:2]
@@ -104,22 +121,30 @@ def align(draws: dict, reference: dict) -> dict:
 
     flat, every = one_after_the_other(draws), one_after_the_other(task_weights(draws, num_tasks))
     target = jax.tree.map(np.asarray, hierarchical.task_weights(reference, num_tasks)["params"])
-    found = [nearest_copy(jax.tree.map(lambda a, i=i: a[i], every), target) for i in range(batch[0] * batch[1])]
+    found = [
+        nearest_copy(jax.tree.map(lambda a, i=i: a[i], every), target)
+        for i in range(batch[0] * batch[1])
+    ]
 
     def relabelled(part):
-        parts = [relabel(jax.tree.map(lambda a, i=i: a[i], part), *copy) for i, copy in enumerate(found)]
-        return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves).reshape(*batch, *leaves[0].shape)), *parts)
+        parts = [
+            relabel(jax.tree.map(lambda a, i=i: a[i], part), *copy) for i, copy in enumerate(found)
+        ]
+        return jax.tree.map(
+            lambda *leaves: jnp.asarray(np.stack(leaves).reshape(*batch, *leaves[0].shape)), *parts
+        )
 
     return {**draws, "mean": relabelled(flat["mean"]), "offset": relabelled(flat["offset"])}
 
 
 def common_reference(draws: dict, num_starts: int = 6, num_rounds: int = 12) -> dict:
-    """Return a reference for ``align`` that no single draw decides: the mean of draws that were aligned to it.
+    """Return a reference for ``align`` that no single draw decides: the mean of draws that were
+    aligned to it.
 
-    From several draws in turn, all are aligned to the reference, which becomes their mean, until their spread no
-    longer falls (generalised Procrustes analysis, Gower 1975, over copies). The start with the least spread wins:
-    the tasks' weights' mean squared distance to their mean, every layer divided by its mean square. Some hundred
-    draws will do.
+    From several draws in turn, all are aligned to the reference, which becomes their mean, until
+    their spread no longer falls (generalised Procrustes analysis, Gower 1975, over copies). The
+    start with the least spread wins: the tasks' weights' mean squared distance to their mean, every
+    layer divided by its mean square. Some hundred draws will do.
     """
     num_chains, num_draws = jax.tree.leaves(draws)[0].shape[:2]
     num_tasks = jax.tree.leaves(draws["offset"])[0].shape[2]
@@ -145,4 +170,6 @@ def common_reference(draws: dict, num_starts: int = 6, num_rounds: int = 12) -> 
 @partial(jax.jit, static_argnums=1)
 def task_weights(draws, num_tasks):
     """Return all tasks' weights, leading axes [chain, draw, task]."""
-    return jax.vmap(jax.vmap(lambda position: hierarchical.task_weights(position, num_tasks)["params"]))(draws)
+    return jax.vmap(
+        jax.vmap(lambda position: hierarchical.task_weights(position, num_tasks)["params"])
+    )(draws)

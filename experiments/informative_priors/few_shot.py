@@ -1,7 +1,9 @@
-"""Few-shot tasks on digits, what is learnt of their base classes, and what is done with that without a posterior.
+"""Few-shot tasks on digits, what is learnt of their base classes, and what is done with that
+without a posterior.
 
-A split divides the ten classes at random: four to learn from, three to choose settings by, three to be tried on. Tasks
-on the last two kinds are alike, and neither has a class that any network was trained on.
+A split divides the ten classes at random: four to learn from, three to choose settings by, three to
+be tried on. Tasks on the last two kinds are alike, and neither has a class that any network was
+trained on.
 """
 
 from helpers import densities, networks
@@ -31,24 +33,40 @@ SETTINGS = {
     "inverse_penalties": [10.0**k for k in range(-3, 7)],
     "steps": [10, 20, 50, 100, 200, 500, 1000],  # of fine-tuning
     "pretraining_steps": 1000,
-    # Stochastic gradient descent at a constant rate, whose path tells a mean and a covariance; a snapshot an epoch.
-    "path": {"learning_rate": 0.05, "momentum": 0.9, "weight_decay": 3e-4, "batch": 58, "burn_in": 20, "snapshots": 30},
+    # Stochastic gradient descent at a constant rate, whose path tells a mean and a covariance; a
+    # snapshot an epoch.
+    "path": {
+        "learning_rate": 0.05,
+        "momentum": 0.9,
+        "weight_decay": 3e-4,
+        "batch": 58,
+        "burn_in": 20,
+        "snapshots": 30,
+    },
     "many": {"tasks": 30, "shots": 10, "steps": 100},  # networks of few-shot tasks on base classes
 }
 CLASSES = SETTINGS["classes"][2]
 NETWORK = networks.MLP(hidden=(SETTINGS["hidden"],), use_bias=True, num_outputs=CLASSES)
-SOURCE = networks.MLP(hidden=(SETTINGS["hidden"],), use_bias=True, num_outputs=SETTINGS["classes"][0])
-HEAD = networks.MLP(hidden=(), use_bias=True, num_outputs=CLASSES)  # the output layer alone, on features
+SOURCE = networks.MLP(
+    hidden=(SETTINGS["hidden"],), use_bias=True, num_outputs=SETTINGS["classes"][0]
+)
+# the output layer alone, on features
+HEAD = networks.MLP(hidden=(), use_bias=True, num_outputs=CLASSES)
 UNRAVEL, SIZE = networks.weights_of(NETWORK, 64)
 UNRAVEL_SOURCE, SIZE_SOURCE = networks.weights_of(SOURCE, 64)
-HIDDEN = int((fits.layer_of_weight(UNRAVEL(jnp.zeros(SIZE))["params"]) == 0).sum())  # they come first
+# they come first
+HIDDEN = int((fits.layer_of_weight(UNRAVEL(jnp.zeros(SIZE))["params"]) == 0).sum())
 FEATURES = SETTINGS["hidden"] + 1  # with the constant that the output layer's biases multiply
-OF_LABELS, OF_SOURCE = densities.label_log_likelihood(NETWORK), densities.label_log_likelihood(SOURCE)
+OF_LABELS, OF_SOURCE = (
+    densities.label_log_likelihood(NETWORK),
+    densities.label_log_likelihood(SOURCE),
+)
 MOST = CLASSES * max(SETTINGS["shots"])
 
 
 class Moments(NamedTuple):
-    """Mean and covariance of the hidden layer's weights, and the covariance of a class's output weights.
+    """Mean and covariance of the hidden layer's weights, and the covariance of a class's output
+    weights.
 
     Both covariances are scaled to a mean variance of 1.
     """
@@ -57,7 +75,8 @@ class Moments(NamedTuple):
     sd: np.ndarray  # [weight]: the diagonal part
     factors: np.ndarray  # [factor, weight]: the low-rank part, the sum of their outer products
     root: np.ndarray  # [feature, feature]: its product with its transpose
-    size: np.ndarray  # root mean square of the hidden weights' standard deviations, before they were scaled to 1
+    # root mean square of the hidden weights' standard deviations, before they were scaled to 1
+    size: np.ndarray
 
 
 @lru_cache(maxsize=1)
@@ -69,11 +88,15 @@ def digits():
 
 @lru_cache(maxsize=1)
 def problem(redraw):
-    """Return images of the base classes [class, image, pixel], tasks to choose by, and tasks to be tried on."""
+    """Return images of the base classes [class, image, pixel], tasks to choose by, and tasks to be
+    tried on.
+    """
     rng = generator("tasks", redraw)
     classes = np.split(rng.permutation(10), np.cumsum(SETTINGS["classes"])[:-1])
     x, digit = digits()
-    where = np.stack([rng.permutation(np.flatnonzero(digit == c))[: SETTINGS["images"]] for c in classes[0]])
+    where = np.stack(
+        [rng.permutation(np.flatnonzero(digit == c))[: SETTINGS["images"]] for c in classes[0]]
+    )
     tuning, tasks = (
         [few_shot(rng, of_kind, n) for n in SETTINGS["shots"] for _ in range(repeats)]
         for of_kind, repeats in zip(classes[1:], SETTINGS["repeats"], strict=True)
@@ -83,7 +106,9 @@ def problem(redraw):
 
 def generator(*names):
     """Return NumPy's generator of a name."""
-    return np.random.default_rng(np.asarray(jax.random.key_data(shared.key(SETTINGS["seed"], *names))))
+    return np.random.default_rng(
+        np.asarray(jax.random.key_data(shared.key(SETTINGS["seed"], *names)))
+    )
 
 
 def few_shot(rng, classes, shots):
@@ -99,7 +124,10 @@ def observed(images):
     """Pad labelled images [class, image, pixel] to as many as the largest task has."""
     count = images.shape[0] * images.shape[1]
     where = np.where(np.arange(MOST) < count, np.arange(MOST), 0)
-    x, y = images.reshape(count, -1)[where], np.repeat(np.arange(len(images)), images.shape[1])[where]
+    x, y = (
+        images.reshape(count, -1)[where],
+        np.repeat(np.arange(len(images)), images.shape[1])[where],
+    )
     return densities.observe(x, y, weight=np.float32(np.arange(MOST) < count), num_classes=CLASSES)
 
 
@@ -117,8 +145,8 @@ def mean_loss(of_labels, params, seen):
 def source_path(redraw):
     """Train one network on the base classes; return snapshots of it, [snapshot, weight].
 
-    After Adam, stochastic gradient descent at a constant rate moves about; its snapshots make the normal distribution
-    of Maddox et al. (2019), which Shwartz-Ziv et al. (2022) take as a prior.
+    After Adam, stochastic gradient descent at a constant rate moves about; its snapshots make the
+    normal distribution of Maddox et al. (2019), which Shwartz-Ziv et al. (2022) take as a prior.
     """
     images, *_ = problem(redraw)
     y = np.repeat(np.arange(len(images)), images.shape[1])
@@ -133,9 +161,12 @@ def _source_path(key, x, y):
     data = densities.Observed(x, y, every)
     adam = optax.adamw(0.01, weight_decay=0.01)
     start = SOURCE.init(key_start, x)
-    trained = shared.train(lambda p: mean_loss(OF_SOURCE, p, data), start, adam, SETTINGS["pretraining_steps"])[0]
+    trained = shared.train(
+        lambda p: mean_loss(OF_SOURCE, p, data), start, adam, SETTINGS["pretraining_steps"]
+    )[0]
     descent = optax.chain(
-        optax.add_decayed_weights(path["weight_decay"]), optax.sgd(path["learning_rate"], path["momentum"])
+        optax.add_decayed_weights(path["weight_decay"]),
+        optax.sgd(path["learning_rate"], path["momentum"]),
     )
 
     def loss(vector, batch):
@@ -157,37 +188,51 @@ def _source_path(key, x, y):
 
 
 def mean_hidden(redraw):
-    """Return the hidden weights of the trained network, averaged over snapshots: all that is learnt starts there."""
+    """Return the hidden weights of the trained network, averaged over snapshots: all that is learnt
+    starts there.
+    """
     return source_path(redraw)[:, :HIDDEN].mean(axis=0)
 
 
 def of_one_network(redraw):
-    """Return moments of one network's snapshots; a class's output weights vary over snapshots and base classes."""
+    """Return moments of one network's snapshots; a class's output weights vary over snapshots and
+    base classes.
+    """
     path = source_path(redraw)
     return moments(path[:, :HIDDEN], path[:, HIDDEN:].reshape(len(path), FEATURES, -1))
 
 
 @lru_cache(maxsize=1)
 def of_many_tasks(redraw):
-    """Return moments over networks of few-shot tasks on base classes, all fine-tuned from the one trained network.
+    """Return moments over networks of few-shot tasks on base classes, all fine-tuned from the one
+    trained network.
 
-    From one start they stay copies of one another unit by unit, so that their mean and covariance mean something.
+    From one start they stay copies of one another unit by unit, so that their mean and covariance
+    mean something.
     """
     images, *_ = problem(redraw)
     rng, many = generator("many", redraw), SETTINGS["many"]
     tasks = []
     for _ in range(many["tasks"]):
         classes = rng.permutation(len(images))[:CLASSES]
-        tasks.append({"observed": observed(np.stack([rng.permutation(images[c])[: many["shots"]] for c in classes]))})
+        tasks.append(
+            {
+                "observed": observed(
+                    np.stack([rng.permutation(images[c])[: many["shots"]] for c in classes])
+                )
+            }
+        )
     w = np.asarray(fine_tune(start_of(redraw), stacked(tasks), (many["steps"],)))[:, 0]
     return moments(w[:, :HIDDEN], w[:, HIDDEN:].reshape(len(w), FEATURES, -1))
 
 
 def moments(hidden, output):
-    """Return half the diagonal and half the low-rank covariance of hidden weights [network, weight], as SWAG's.
+    """Return half the diagonal and half the low-rank covariance of hidden weights [network,
+    weight], as SWAG's.
 
-    The covariance of output weights, [network, feature, class], is of what tells classes apart, since what all classes
-    of a network share changes no probability; half of it is the diagonal, too.
+    The covariance of output weights, [network, feature, class], is of what tells classes apart,
+    since what all classes of a network share changes no probability; half of it is the diagonal,
+    too.
     """
     mean = hidden.mean(axis=0)
     away = (hidden - mean) / np.sqrt(len(hidden) - 1)
@@ -207,7 +252,9 @@ def isotropic(mean):
 
 
 def start_of(redraw):
-    """Return the trained network's hidden weights with output weights of 0, since the classes are new."""
+    """Return the trained network's hidden weights with output weights of 0, since the classes are
+    new.
+    """
     return np.concatenate([mean_hidden(redraw), np.zeros(SIZE - HIDDEN, np.float32)])
 
 
@@ -219,7 +266,9 @@ def features(vector, x):
 
 
 def fine_tune(vector, seen, steps):
-    """Return every task's weights after so many steps of Adam from one start, [task, number of steps, weight]."""
+    """Return every task's weights after so many steps of Adam from one start, [task, number of
+    steps, weight].
+    """
     every = min(steps)  # which divides the others
     return _fine_tune(vector, seen, max(steps), every)[:, np.array(steps) // every - 1]
 
@@ -230,7 +279,9 @@ def _fine_tune(vector, seen, num_steps, every):
         def loss(vector):
             return mean_loss(OF_LABELS, UNRAVEL(vector), task)
 
-        return shared.train(loss, vector, optax.adam(0.01), num_steps, lambda vector: vector, every)[1]
+        return shared.train(
+            loss, vector, optax.adam(0.01), num_steps, lambda vector: vector, every
+        )[1]
 
     return jax.lax.map(one_task, seen)
 
@@ -255,11 +306,14 @@ def fine_tuning(redraw):
 
     def predicted(of_kind, steps):
         found = np.asarray(fine_tune(start_of(redraw), stacked(of_kind), steps))
-        return [np.asarray(probabilities(w, task["x"])) for w, task in zip(found, of_kind, strict=True)]
+        return [
+            np.asarray(probabilities(w, task["x"])) for w, task in zip(found, of_kind, strict=True)
+        ]
 
     steps = SETTINGS["steps"]
     losses = [
-        [nll(p, task["y"]) for p in of_task] for of_task, task in zip(predicted(tuning, steps), tuning, strict=True)
+        [nll(p, task["y"]) for p in of_task]
+        for of_task, task in zip(predicted(tuning, steps), tuning, strict=True)
     ]
     best = int(np.mean(losses, axis=0).argmin())
     p = [of_task[best] for of_task in predicted(tasks, steps)]
@@ -267,7 +321,9 @@ def fine_tuning(redraw):
 
 
 def ridge(redraw, arm):
-    """Predict from pixels or from trained features by a linear model, with the penalty that is best on tuning tasks."""
+    """Predict from pixels or from trained features by a linear model, with the penalty that is best
+    on tuning tasks.
+    """
     _, tuning, tasks = problem(redraw)
     start = start_of(redraw)
 

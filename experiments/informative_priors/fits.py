@@ -1,7 +1,7 @@
 """Distributions fitted to the weights of networks of a task not yet seen.
 
-Weights are a matrix, one network a row, in the order of ``ravel_pytree``. A fitted prior is a distribution of such a
-row, with ``log_prob`` and ``sample``.
+Weights are a matrix, one network a row, in the order of ``ravel_pytree``. A fitted prior is a
+distribution of such a row, with ``log_prob`` and ``sample``.
 """
 
 from helpers import mcmc
@@ -22,12 +22,16 @@ from experiments.informative_priors.copies import task_weights
 
 
 def group_predictive(key: Key[Array, ""], draws: dict) -> Float[Array, "chain draw weight"]:
-    """Return the weights of a task not yet seen, ``mean + sd * offset`` with a fresh offset for every draw.
+    """Return the weights of a task not yet seen, ``mean + sd * offset`` with a fresh offset for
+    every draw.
 
     Args:
-        draws: positions of ``helpers.hierarchical``, leading axes [chain, draw], every layer special.
+        draws: positions of ``helpers.hierarchical``, leading axes [chain, draw], every layer
+            special.
     """
-    one_task = jax.tree.map(lambda a: jax.ShapeDtypeStruct((1, *a.shape[3:]), a.dtype), draws["offset"])
+    one_task = jax.tree.map(
+        lambda a: jax.ShapeDtypeStruct((1, *a.shape[3:]), a.dtype), draws["offset"]
+    )
     fresh = mcmc.normal_starts(key, one_task, jax.tree.leaves(draws)[0].shape[:2])
     return _vectors(task_weights({**draws, "offset": fresh}, 1))
 
@@ -38,21 +42,28 @@ def _vectors(weights):
 
 
 def layer_of_weight(layers: dict) -> Int[np.ndarray, " weight"]:
-    """Number every weight of a network by its layer, 0 for the first, in the order of ``ravel_pytree``."""
+    """Number every weight of a network by its layer, 0 for the first, in the order of
+    ``ravel_pytree``.
+    """
     numbered = {
-        name: jax.tree.map(lambda a, i=i: np.full(a.shape, i), layers[name]) for i, name in enumerate(sorted(layers))
+        name: jax.tree.map(lambda a, i=i: np.full(a.shape, i), layers[name])
+        for i, name in enumerate(sorted(layers))
     }
     return np.asarray(ravel_pytree(numbered)[0])
 
 
-def fit_scales(w: Float[Array, "draw weight"], layer: Int[np.ndarray, " weight"]) -> tfd.Distribution:
+def fit_scales(
+    w: Float[Array, "draw weight"], layer: Int[np.ndarray, " weight"]
+) -> tfd.Distribution:
     """Fit independent normals of mean 0, one scale a layer: the root mean square of its weights."""
     w = _check(w, least=1)
     scales = np.sqrt([np.mean(w[:, layer == i] ** 2) for i in range(layer.max() + 1)])[layer]
     return tfd.MultivariateNormalDiag(np.zeros(w.shape[1], np.float32), scales.astype(np.float32))
 
 
-def fit_layers(w: Float[Array, "draw weight"], layer: Int[np.ndarray, " weight"]) -> tfd.Distribution:
+def fit_layers(
+    w: Float[Array, "draw weight"], layer: Int[np.ndarray, " weight"]
+) -> tfd.Distribution:
     """Fit one normal a layer, with its means and correlations, and none between layers."""
     mean, covariance = _moments(_check(w))
     return _normal(mean, np.where(layer[:, None] == layer, covariance, 0.0))
@@ -64,7 +75,8 @@ def fit_normal(w: Float[Array, "draw weight"]) -> tfd.Distribution:
 
 
 def fit_student_t(w: Float[Array, "draw weight"]) -> dist.Distribution:
-    """Fit one Student-t by expectation maximisation; its degrees of freedom, from 2.1 to 200, by line search.
+    """Fit one Student-t by expectation maximisation; its degrees of freedom, from 2.1 to 200, by
+    line search.
 
     Location and scale: Lange, Little and Taylor (1989), section 4.
     """
@@ -75,7 +87,9 @@ def fit_student_t(w: Float[Array, "draw weight"]) -> dist.Distribution:
         squared = (solve_triangular(factor, (w - location).T, lower=True) ** 2).sum(axis=0)
 
         def loss(df, squared=squared):
-            constant = special.gammaln((df + size) / 2) - special.gammaln(df / 2) - size / 2 * np.log(df)
+            constant = (
+                special.gammaln((df + size) / 2) - special.gammaln(df / 2) - size / 2 * np.log(df)
+            )
             return (df + size) / 2 * np.log1p(squared / df).mean() - constant
 
         df = optimize.minimize_scalar(loss, bounds=(2.1, 200.0), method="bounded").x
@@ -87,11 +101,16 @@ def fit_student_t(w: Float[Array, "draw weight"]) -> dist.Distribution:
     else:
         raise RuntimeError("fit_student_t: not converged in 100 iterations")
     # NumPyro's, since TFP's warns at every use: it casts a constant through double precision.
-    return dist.MultivariateStudentT(*(jnp.asarray(a, jnp.float32) for a in (df, location, _cholesky(scatter))))
+    return dist.MultivariateStudentT(
+        *(jnp.asarray(a, jnp.float32) for a in (df, location, _cholesky(scatter)))
+    )
 
 
-def fit_mixture(w: Float[Array, "draw weight"], num_components: int, seed: int = 0) -> tfd.Distribution:
-    """Fit a mixture of normals, each with all correlations, by scikit-learn's expectation maximisation.
+def fit_mixture(
+    w: Float[Array, "draw weight"], num_components: int, seed: int = 0
+) -> tfd.Distribution:
+    """Fit a mixture of normals, each with all correlations, by scikit-learn's expectation
+    maximisation.
 
     Raises:
         ValueError: what ``fit_normal`` raises; fewer draws than dimensions a component.
@@ -100,7 +119,8 @@ def fit_mixture(w: Float[Array, "draw weight"], num_components: int, seed: int =
     w = _check(w, least=num_components * w.shape[-1])
     mean, covariance = _moments(w)
     factor = _cholesky(covariance)
-    white = solve_triangular(factor, (w - mean).T, lower=True).T  # so that distances between draws mean something
+    # so that distances between draws mean something
+    white = solve_triangular(factor, (w - mean).T, lower=True).T
     fit = GaussianMixture(num_components, max_iter=500, random_state=seed).fit(white)
     if not fit.converged_:
         raise RuntimeError(f"fit_mixture: not converged in {fit.n_iter_} iterations")
@@ -114,7 +134,9 @@ def fit_mixture(w: Float[Array, "draw weight"], num_components: int, seed: int =
 def whiten(w: Float[Array, "draw weight"]) -> tfb.Bijector:
     """Return the linear map from white noise to weights with the draws' mean and covariance."""
     mean, covariance = _moments(_check(w))
-    return tfb.Chain([tfb.Shift(np.float32(mean)), tfb.ScaleMatvecTriL(np.float32(_cholesky(covariance)))])
+    return tfb.Chain(
+        [tfb.Shift(np.float32(mean)), tfb.ScaleMatvecTriL(np.float32(_cholesky(covariance)))]
+    )
 
 
 def _moments(w):

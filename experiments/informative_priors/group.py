@@ -1,7 +1,8 @@
-"""The group learnt from eighteen training tasks, and distributions fitted to the networks of a task not yet seen.
+"""The group learnt from eighteen training tasks, and distributions fitted to the networks of a task
+not yet seen.
 
-All follow from the keys of their names. What is cached serves the arms that a worker fits on one redraw after the
-other.
+All follow from the keys of their names. What is cached serves the arms that a worker fits on one
+redraw after the other.
 """
 
 from helpers import densities, diagnostics, hierarchical, networks
@@ -29,7 +30,9 @@ NETWORK = networks.MLP()
 UNRAVEL, SIZE = networks.weights_of(NETWORK, 2)
 LAYER = fits.layer_of_weight(UNRAVEL(jnp.zeros(SIZE))["params"])
 LOG_DENSITY, LOGITS = hierarchical.log_density(NETWORK), hierarchical.logits(NETWORK)
-MIXTURES = {f"mixture of {k}": partial(fits.fit_mixture, num_components=k) for k in SETTINGS["components"]}
+MIXTURES = {
+    f"mixture of {k}": partial(fits.fit_mixture, num_components=k) for k in SETTINGS["components"]
+}
 FITS = {
     "scales only": partial(fits.fit_scales, layer=LAYER),
     "a normal a layer": partial(fits.fit_layers, layer=LAYER),
@@ -44,7 +47,10 @@ def posterior(redraw, num_draws):
     """Sample the group."""
     seen = tasks.training(redraw)
     observed = densities.observe(seen.x_train, seen.y_train)
-    key, shapes = shared.key(SETTINGS["seed"], "group", redraw), hierarchical.shapes(NETWORK, tasks.NUM_TASKS, 2)
+    key, shapes = (
+        shared.key(SETTINGS["seed"], "group", redraw),
+        hierarchical.shapes(NETWORK, tasks.NUM_TASKS, 2),
+    )
     sizes = {"num_warmup": SETTINGS["group_warmup"], "num_samples": num_draws}
     return redraws.fit_hierarchical(key, LOG_DENSITY, shapes, observed, **sizes)
 
@@ -57,7 +63,9 @@ def densest(draws, log_density):
 
 @lru_cache(maxsize=3)
 def aligned(redraw, num_draws, reference):
-    """Return draws of the group, aligned to the densest of them, to their own mean, or not at all."""
+    """Return draws of the group, aligned to the densest of them, to their own mean, or not at
+    all.
+    """
     found = posterior(redraw, num_draws)
     if reference == "none":
         return found.draws
@@ -75,7 +83,9 @@ def predictive(redraw, num_draws, reference):
 
 
 def held_out_density(w, names):
-    """Return the mean log density of each chain's networks under fits to the others; w [chain, draw, weight]."""
+    """Return the mean log density of each chain's networks under fits to the others; w [chain,
+    draw, weight].
+    """
 
     def one(fit, chain):
         return np.mean(fit(np.delete(w, chain, axis=0).reshape(-1, SIZE)).log_prob(w[chain]))
@@ -97,7 +107,10 @@ def fitted(redraw, num_draws, reference):
         "w": w,
         "held_out_density": held_out_density(w, FITS),
         "held_out_density_not_aligned": held_out_density(raw, list(FITS)[:3]),
-        "means": {"before": found.draws["mean"], "after": aligned(redraw, num_draws, reference)["mean"]},
+        "means": {
+            "before": found.draws["mean"],
+            "after": aligned(redraw, num_draws, reference)["mean"],
+        },
         "log_sd": found.draws["log_sd"],
         "p": redraws.probabilities(LOGITS, found.draws, old.x_test),
         **shared.kept_of(found),
@@ -105,7 +118,9 @@ def fitted(redraw, num_draws, reference):
 
 
 def score(drawn):
-    """Return what a row has of the group, its networks and the fits; errors are the spread over chains left out."""
+    """Return what a row has of the group, its networks and the fits; errors are the spread over
+    chains left out.
+    """
     w = drawn["w"].reshape(-1, SIZE).astype(np.float64)
     powers = ((w - w.mean(axis=0)) / w.std(axis=0)) ** 4
     before, after = (diagnostics.summarize(drawn["means"][at]) for at in ("before", "after"))
@@ -113,8 +128,13 @@ def score(drawn):
     kept = {
         "group": {
             "rhat_log_sd": diagnostics.summarize(drawn["log_sd"]).rhat.tolist(),
-            "rhat_means": [float(np.median(before.rhat)), float(np.median(after.rhat)), float(after.rhat.max())],
-            "ess_means": [float(np.median(one.ess_bulk)) for one in (before, after)] + [float(after.ess_bulk.min())],
+            "rhat_means": [
+                float(np.median(before.rhat)),
+                float(np.median(after.rhat)),
+                float(after.rhat.max()),
+            ],
+            "ess_means": [float(np.median(one.ess_bulk)) for one in (before, after)]
+            + [float(after.ess_bulk.min())],
             "sd": {name: float(np.exp(np.median(a))) for name, a in drawn["log_sd"].items()},
             "divergences": int(drawn["stats"]["diverging"].sum()),
         },
@@ -125,5 +145,7 @@ def score(drawn):
     }
     for part in ("held_out_density", "held_out_density_not_aligned"):
         kept[part] = {name: values.tolist() for name, values in drawn[part].items()}
-        kept[f"{part}_error"] = {name: len(v) * [float(v.std(ddof=1))] for name, v in drawn[part].items()}
+        kept[f"{part}_error"] = {
+            name: len(v) * [float(v.std(ddof=1))] for name, v in drawn[part].items()
+        }
     return {"scores": kept, "checks": redraws.checked(drawn, drawn["p"], log_sd=drawn["log_sd"])}

@@ -1,4 +1,6 @@
-"""The training tasks and new ones in one hierarchical fit: what a prior learnt beforehand stands for."""
+"""The training tasks and new ones in one hierarchical fit: what a prior learnt beforehand stands
+for.
+"""
 
 from helpers import densities, hierarchical, mcmc
 from helpers.common import take
@@ -26,13 +28,17 @@ def sample(key, draws, old, new, together, **lengths):
     ends = jax.tree.map(lambda a: jnp.broadcast_to(a[:, -1], (count, len(a), *a.shape[2:])), draws)
     shapes = hierarchical.shapes(group.NETWORK, num_new, 2)["offset"]
     fresh = mcmc.normal_starts(key_offset, shapes, (count, group.SETTINGS["num_chains"]))
-    ends["offset"] = jax.tree.map(lambda a, b: jnp.concatenate([a, b], axis=2), ends["offset"], fresh)
+    ends["offset"] = jax.tree.map(
+        lambda a, b: jnp.concatenate([a, b], axis=2), ends["offset"], fresh
+    )
     before = densities.observe(old.x_train, old.y_train)[:3]
     both = [
         jnp.concatenate([jnp.broadcast_to(a, (count, *a.shape)), b], axis=1)
         for a, b in zip(before, new[:3], strict=True)
     ]
-    return mcmc.sample(key_chains, group.LOG_DENSITY, ends, tasks=densities.Observed(*both), **lengths)
+    return mcmc.sample(
+        key_chains, group.LOG_DENSITY, ends, tasks=densities.Observed(*both), **lengths
+    )
 
 
 def networks_of(posterior, num_sizes, together):

@@ -1,16 +1,19 @@
-"""The exact answer for a new task whose shape is known and whose angle is not: how well could anyone do?
+"""The exact answer for a new task whose shape is known and whose angle is not: how well could
+anyone do?
 
-Known are the generator of ``data.two_moons`` with its noise, the normal distribution of the angles, and the numbers by
-which the task was scaled, as ``data.bayes_optimum`` knows them. Given these, points are taken as independent draws.
-That fifty of them made the numbers tells a little more of the angle, which is not used.
+Known are the generator of ``data.two_moons`` with its noise, the normal distribution of the angles,
+and the numbers by which the task was scaled, as ``data.bayes_optimum`` knows them. Given these,
+points are taken as independent draws. That fifty of them made the numbers tells a little more of
+the angle, which is not used.
 
-A point's position depends on the angle, and so does its label given the position. So the likelihood of the angle is the
-joint density p(x, y | angle) of the labelled points, and the position of the test point counts, too:
+A point's position depends on the angle, and so does its label given the position. So the likelihood
+of the angle is the joint density p(x, y | angle) of the labelled points, and the position of the
+test point counts, too:
 
     p(y* | x*, D) = sum over angles of p(angle | D) p(x*, y* | angle), over the same of both classes.
 
-The networks never model positions. What labels alone could tell has p(y | x, angle) in place of the joint density, and
-nothing of the test point.
+The networks never model positions. What labels alone could tell has p(y | x, angle) in place of the
+joint density, and nothing of the test point.
 """
 
 from helpers import data
@@ -34,7 +37,8 @@ def grid(num_angles):
 
 @jax.jit
 def log_densities(new, x, angles):
-    """Return log p(x | y, angle) at points [task, point, 2] in the tasks' coordinates: [angle, class, task, point].
+    """Return log p(x | y, angle) at points [task, point, 2] in the tasks' coordinates: [angle,
+    class, task, point].
 
     The Jacobian of the scaling is left out: it is the same at all angles.
     """
@@ -54,7 +58,8 @@ def predict(new, sizes, num_angles, positions=True):
     """
     angles, log_prior = grid(num_angles)
     of_train, of_test = (
-        np.asarray(log_densities(new, x, jnp.float32(angles)), np.float64) for x in (new.x_train, new.x_test)
+        np.asarray(log_densities(new, x, jnp.float32(angles)), np.float64)
+        for x in (new.x_train, new.x_test)
     )
     if not positions:
         of_train, of_test = (a - logsumexp(a, axis=1, keepdims=True) for a in (of_train, of_test))

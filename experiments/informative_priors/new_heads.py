@@ -1,9 +1,11 @@
-"""Features that training tasks share, and what a logistic head on them makes of a new task with few labels.
+"""Features that training tasks share, and what a logistic head on them makes of a new task with few
+labels.
 
-Features are trained on all training tasks together, a head each, with N(0, 1 / penalty) on every weight; ``heads`` of
-``what_the_gain_is_made_of`` has the network. A new task gets the features as they are, and a head of prior N(0, s^2).
-Penalty and s are chosen by training tasks that the features have not seen: of three folds of the tasks each is left out
-in turn and plays the new ones, as in ``scales_by_labels``.
+Features are trained on all training tasks together, a head each, with N(0, 1 / penalty) on every
+weight; ``heads`` of ``what_the_gain_is_made_of`` has the network. A new task gets the features as
+they are, and a head of prior N(0, s^2). Penalty and s are chosen by training tasks that the
+features have not seen: of three folds of the tasks each is left out in turn and plays the new ones,
+as in ``scales_by_labels``.
 """
 
 from helpers import densities
@@ -38,27 +40,37 @@ SCALES = np.float32(SETTINGS["scales"])
 
 @partial(jax.jit, static_argnums=4)
 def train(keys, penalties, x, y, width):
-    """Train on x [task, point, 2] once for each penalty and key; return the features' parameters, [penalty, key]."""
+    """Train on x [task, point, 2] once for each penalty and key; return the features' parameters,
+    [penalty, key].
+    """
 
     def one(penalty, key):
         key_network, key_heads = jax.random.split(key)
 
         def loss(params):
-            logits = jnp.einsum("tf,tpf->tp", params["heads"], heads.features(width, params["network"], x))
+            logits = jnp.einsum(
+                "tf,tpf->tp", params["heads"], heads.features(width, params["network"], x)
+            )
             squares = sum((leaf**2).sum() for leaf in jax.tree.leaves(params))
-            return (0.5 * penalty * squares - densities.bernoulli_log_likelihood(logits, y).sum()) / y.size
+            return (
+                0.5 * penalty * squares - densities.bernoulli_log_likelihood(logits, y).sum()
+            ) / y.size
 
         of_tasks = jax.random.normal(key_heads, (len(x), width)) / np.sqrt(width)
         start = {"network": heads.network(width).init(key_network, x[0]), "heads": of_tasks}
-        return shared.train(loss, start, optax.adam(SETTINGS["learning_rate"]), SETTINGS["num_steps"])[0]["network"]
+        return shared.train(
+            loss, start, optax.adam(SETTINGS["learning_rate"]), SETTINGS["num_steps"]
+        )[0]["network"]
 
     return jax.lax.map(lambda penalty: jax.lax.map(lambda key: one(penalty, key), keys), penalties)
 
 
 def laplace(f, y, weight):
-    """Return mode and covariance of z under N(0, 1) and labels of logits f z, f [point, feature], by Newton's method.
+    """Return mode and covariance of z under N(0, 1) and labels of logits f z, f [point, feature],
+    by Newton's method.
 
-    The log posterior is concave. Of each step the part that raises it most is taken: all, a half, a quarter, and so on.
+    The log posterior is concave. Of each step the part that raises it most is taken: all, a half, a
+    quarter, and so on.
     """
 
     def log_density(z):
@@ -78,37 +90,55 @@ def laplace(f, y, weight):
 
 
 def weighted(f, y, weight, f_test, mode, covariance, normals):
-    """Return p at f_test of heads weighted by the posterior; half of them of the prior, half of Laplace's normal."""
+    """Return p at f_test of heads weighted by the posterior; half of them of the prior, half of
+    Laplace's normal.
+    """
     of_prior, others = jnp.split(normals, 2)
     z = jnp.concatenate([of_prior, mode[None] + others @ jnp.linalg.cholesky(covariance).T])
     origin = jnp.zeros_like(mode)
     log_prior, log_laplace = (
-        multivariate_normal.logpdf(z, *normal) for normal in ((origin, jnp.eye(len(mode))), (mode, covariance))
+        multivariate_normal.logpdf(z, *normal)
+        for normal in ((origin, jnp.eye(len(mode))), (mode, covariance))
     )
     logits = z @ f.T
-    log_likelihood = densities.bernoulli_log_likelihood(logits, jnp.broadcast_to(y, logits.shape)) @ weight
+    log_likelihood = (
+        densities.bernoulli_log_likelihood(logits, jnp.broadcast_to(y, logits.shape)) @ weight
+    )
     of_heads = jax.nn.softmax(log_prior + log_likelihood - jnp.logaddexp(log_prior, log_laplace))
     return of_heads @ jax.nn.sigmoid(z @ f_test.T)
 
 
 @jax.jit
 def predict(f, y, weight, f_test, normals):
-    """Predict at f_test [task, point, feature] from the labels of weight 1, by kind of head: [kind, task, point]."""
+    """Predict at f_test [task, point, feature] from the labels of weight 1, by kind of head: [kind,
+    task, point].
+    """
 
     def one_task(task):
         f, y, weight, f_test = task
         mode, covariance = laplace(f, y, weight)
         mean, variance = f_test @ mode, ((f_test @ covariance) * f_test).sum(axis=-1)
-        logits = mean[:, None] + jnp.sqrt(jnp.maximum(variance, 0.0))[:, None] * jnp.float32(heads.NODES)[None]
+        logits = (
+            mean[:, None]
+            + jnp.sqrt(jnp.maximum(variance, 0.0))[:, None] * jnp.float32(heads.NODES)[None]
+        )
         of_laplace = jax.nn.sigmoid(logits) @ jnp.float32(heads.WEIGHTS / heads.WEIGHTS.sum())
-        return jnp.stack([weighted(f, y, weight, f_test, mode, covariance, normals), of_laplace, jax.nn.sigmoid(mean)])
+        return jnp.stack(
+            [
+                weighted(f, y, weight, f_test, mode, covariance, normals),
+                of_laplace,
+                jax.nn.sigmoid(mean),
+            ]
+        )
 
     with jax.numpy_rank_promotion("allow"):
         return jnp.moveaxis(jax.lax.map(one_task, (f, y, weight, f_test), batch_size=18), 1, 0)
 
 
 def left_out(f, y, size, normals):
-    """Return the NLL of labels left out of heads fitted to few, [kind, scale], on features f [task, point, feature]."""
+    """Return the NLL of labels left out of heads fitted to few, [kind, scale], on features f [task,
+    point, feature].
+    """
     num_tasks, num_points = y.shape
     count = min(SETTINGS["most_blocks"], num_points // size)
     seen = np.stack([np.arange(num_points) // size == block for block in range(count)])
@@ -122,16 +152,22 @@ def left_out(f, y, size, normals):
 
 
 def ranked(key, old, sizes, width):
-    """Return the NLL of labels left out of heads on features of other tasks, [kind, size, penalty, scale]."""
+    """Return the NLL of labels left out of heads on features of other tasks, [kind, size, penalty,
+    scale].
+    """
     key_normals, key_features = jax.random.split(key)
     normals = jax.random.normal(key_normals, (SETTINGS["weighted"], width))
     penalties, folds = jnp.array(SETTINGS["penalties"]), SETTINGS["folds"]
     fold, found = np.arange(len(old.y_train)) % folds, []
     for k, key_fold in enumerate(jax.random.split(key_features, folds)):
         (x, y), (x_new, y_new) = (
-            (np.asarray(old.x_train)[of], np.asarray(old.y_train)[of]) for of in (fold != k, fold == k)
+            (np.asarray(old.x_train)[of], np.asarray(old.y_train)[of])
+            for of in (fold != k, fold == k)
         )
         params = train(jax.random.split(key_fold, SETTINGS["fold_starts"]), penalties, x, y, width)
-        f = np.moveaxis(heads.features_of(width, params, x_new), 1, 0)  # [start, penalty, task, point, feature]
-        found += [[[left_out(one, y_new, size, normals) for one in of] for size in sizes] for of in f]
+        # [start, penalty, task, point, feature]
+        f = np.moveaxis(heads.features_of(width, params, x_new), 1, 0)
+        found += [
+            [[left_out(one, y_new, size, normals) for one in of] for size in sizes] for of in f
+        ]
     return np.moveaxis(np.mean(found, axis=0), 2, 0)

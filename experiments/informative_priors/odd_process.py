@@ -1,8 +1,10 @@
-"""A Gaussian process classifier of odd functions on the new tasks of ``transfer``: the training tasks tell its scales.
+"""A Gaussian process classifier of odd functions on the new tasks of ``transfer``: the training
+tasks tell its scales.
 
-Amplitude and length scale are sampled with the functions of all training tasks, which have them in common. The normal
-distribution of these draws of their logarithms is their prior on a new task, whose labels count for them, too. The
-process is that of ``processes`` in ``what_the_gain_is_made_of``.
+Amplitude and length scale are sampled with the functions of all training tasks, which have them in
+common. The normal distribution of these draws of their logarithms is their prior on a new task,
+whose labels count for them, too. The process is that of ``processes`` in
+``what_the_gain_is_made_of``.
 """
 
 from helpers import mcmc
@@ -33,13 +35,16 @@ SMALL = {"redraw": 0, "sizes": [0, 5], "num_tasks": 4}
 def units():
     """A redraw each."""
     redrawn = range(SETTINGS["num_redraws"])
-    return {f"redraw {i}": {"redraw": i, "sizes": SETTINGS["sizes"], "num_tasks": 18} for i in redrawn}
+    return {
+        f"redraw {i}": {"redraw": i, "sizes": SETTINGS["sizes"], "num_tasks": 18} for i in redrawn
+    }
 
 
 def unit(redraw, sizes, num_tasks):
     """Sample the training tasks together, and then every new task at every number of labels."""
     old, new = (
-        jax.tree.map(lambda a: a[:num_tasks], of) for of in (tasks.training(redraw), tasks.new("moons", redraw))
+        jax.tree.map(lambda a: a[:num_tasks], of)
+        for of in (tasks.training(redraw), tasks.new("moons", redraw))
     )
     prior = np.log(SETTINGS["median"]), np.diag(SETTINGS["sd"])
     of_group = sample("training", redraw, old, old.y_train.shape[1], prior, together=True)
@@ -50,7 +55,11 @@ def unit(redraw, sizes, num_tasks):
     prior = found.mean(axis=0), np.linalg.cholesky(np.cov(found.T))
     fits = {size: sample("new", redraw, new, size, prior) for size in sizes if size}
     drawn = {
-        str(size): {**fit.draws, "z": fit.draws["z"][:, :, :: SETTINGS["thin"]], **shared.kept_of(fit)}
+        str(size): {
+            **fit.draws,
+            "z": fit.draws["z"][:, :, :: SETTINGS["thin"]],
+            **shared.kept_of(fit),
+        }
         for size, fit in fits.items()
     }
     of_group = {"p": p, "scales": of_group.draws["scales"], **shared.kept_of(of_group)}
@@ -58,7 +67,9 @@ def unit(redraw, sizes, num_tasks):
 
 
 def sample(name, redraw, given, size, prior, together=False):
-    """Sample processes by the first labels of each task, all with the same scales or each with its own."""
+    """Sample processes by the first labels of each task, all with the same scales or each with its
+    own.
+    """
     key_start, key_chains = jax.random.split(shared.key(SETTINGS["seed"], name, redraw, size))
     centre, spread = (np.float32(part) for part in prior)
     phi, y = processes.functions(given.x_train[:, :size], True), given.y_train[:, :size]
@@ -74,7 +85,9 @@ def sample(name, redraw, given, size, prior, together=False):
 
 
 def score(drawn, redraw, sizes, num_tasks):
-    """Scores by size; whether the chains have mixed, of the new tasks and of the group; the scales learnt."""
+    """Scores by size; whether the chains have mixed, of the new tasks and of the group; the scales
+    learnt.
+    """
     new = jax.tree.map(lambda a: a[:num_tasks], tasks.new("moons", redraw))
     y, prior = np.asarray(new.y_test), drawn["prior"]
     found = [redraws.scored_parts(np.full((1, *y.shape), 0.5), y)] * sizes.count(0)
@@ -96,7 +109,9 @@ def score(drawn, redraw, sizes, num_tasks):
 
 
 def rows(scored):
-    """One row, with entries over redraws, as ``transfer`` has them; its checks are of all sizes and of the group."""
+    """One row, with entries over redraws, as ``transfer`` has them; its checks are of all sizes and
+    of the group.
+    """
     redrawn = list(scored.values())
     checks = [{**check, "of": of} for one in redrawn for of, check in one["checks"].items()]
     scores, scales = ([one[part] for one in redrawn] for part in ("scores", "scales"))

@@ -1,4 +1,6 @@
-"""Point estimates that learn from training tasks: fine-tuning, and first-order MAML. Both from several starts."""
+"""Point estimates that learn from training tasks: fine-tuning, and first-order MAML. Both from
+several starts.
+"""
 
 from helpers import densities
 from helpers.common import take
@@ -34,7 +36,9 @@ def first(size, y):
 
 @partial(jax.jit, static_argnums=(4, 6))
 def tuned(params, x, y, weight, optimizer, rate, num_steps):
-    """Return every task's parameters after each step of training on its seen labels, [step, task, ...]."""
+    """Return every task's parameters after each step of training on its seen labels, [step, task,
+    ...].
+    """
 
     def one_task(x, y, weight):
         loss = partial(mean_loss, x=x, y=y, weight=weight)
@@ -44,7 +48,9 @@ def tuned(params, x, y, weight, optimizer, rate, num_steps):
 
 
 def choose_steps(params, old, size, optimizer, rate, num_steps):
-    """Return the number of steps that does best on the training tasks' other labels, and its loss there."""
+    """Return the number of steps that does best on the training tasks' other labels, and its loss
+    there.
+    """
     seen = first(size, old.y_train)
     path = tuned(params, old.x_train, old.y_train, seen, optimizer, rate, num_steps)
     losses = _losses(path, old.x_train, old.y_train, 1 - seen)
@@ -57,7 +63,9 @@ def _losses(path, x, y, weight):
 
 
 def transferred(params, old, new, sizes, optimizer, rate):
-    """Fine-tune one start on the first labels of each new task: p [size, task, point], and the steps chosen."""
+    """Fine-tune one start on the first labels of each new task: p [size, task, point], and the
+    steps chosen.
+    """
     p, steps = [], []
     for size in sizes:
         # All labels leave none to choose by: the choice at half as many serves.
@@ -66,20 +74,28 @@ def transferred(params, old, new, sizes, optimizer, rate):
         at = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(new.y_train), *a.shape)), params)
         if size:
             seen = first(size, new.y_train)
-            at = take(tuned(params, new.x_train, new.y_train, seen, optimizer, rate, STEPS), steps[-1] - 1)
+            at = take(
+                tuned(params, new.x_train, new.y_train, seen, optimizer, rate, STEPS), steps[-1] - 1
+            )
         p.append(jax.nn.sigmoid(jax.vmap(NETWORK.apply)(at, new.x_test)))
     return np.array(p), steps
 
 
 def fine_tuning(starts, old, new, sizes):
-    """Fine-tune each of several parameters by Adam: p [size, start, task, point], steps [start, size]."""
-    p, steps = zip(*[transferred(start, old, new, sizes, optax.adam, 0.03) for start in starts], strict=True)
+    """Fine-tune each of several parameters by Adam: p [size, start, task, point], steps [start,
+    size].
+    """
+    p, steps = zip(
+        *[transferred(start, old, new, sizes, optax.adam, 0.03) for start in starts], strict=True
+    )
     return {"p": np.stack(p, axis=1), "steps": np.array(steps)}
 
 
 @jax.jit
 def meta_train(key, x, y, rate):
-    """Train a start by first-order MAML (Finn, Abbeel and Levine 2017): Adam outside, a few steps on a few labels."""
+    """Train a start by first-order MAML (Finn, Abbeel and Levine 2017): Adam outside, a few steps
+    on a few labels.
+    """
     key_init, key_steps = jax.random.split(key)
     outer = optax.adam(OUTER["rate"])
 
@@ -96,11 +112,15 @@ def meta_train(key, x, y, rate):
         return (optax.apply_updates(params, updates), state), None
 
     params = NETWORK.init(key_init, x[0])
-    return jax.lax.scan(step, (params, outer.init(params)), jax.random.split(key_steps, OUTER["steps"]))[0][0]
+    return jax.lax.scan(
+        step, (params, outer.init(params)), jax.random.split(key_steps, OUTER["steps"])
+    )[0][0]
 
 
 def maml(keys, old, new, sizes):
-    """Train a start from each key, its rate chosen on spare training tasks, and fine-tune it as in training."""
+    """Train a start from each key, its rate chosen on spare training tasks, and fine-tune it as in
+    training.
+    """
     p, steps, rates = [], [], []
     for key in keys:
         losses = {}

@@ -1,9 +1,10 @@
-"""Which scales a network with few labels should have: chosen on training tasks, for each number of labels.
+"""Which scales a network with few labels should have: chosen on training tasks, for each number of
+labels.
 
-The one rule of choice, where the claim is about new tasks: every training task plays the new one. It is fitted to so
-few of its labels, and what counts is the NLL of the others; two or three times, to labels that no other fit of it has
-seen. The four best triples are fitted again, longer. With all labels the rule is five folds, as everywhere in the book
-(``flat_bnn/prior_scale``).
+The one rule of choice, where the claim is about new tasks: every training task plays the new one.
+It is fitted to so few of its labels, and what counts is the NLL of the others; two or three times,
+to labels that no other fit of it has seen. The four best triples are fitted again, longer. With all
+labels the rule is five folds, as everywhere in the book (``flat_bnn/prior_scale``).
 """
 
 from helpers import densities
@@ -30,25 +31,38 @@ SETTINGS = {
     "long": {"num_chains": 2, "num_warmup": 150, "num_samples": 200, "max_tree_depth": 8},
     "finalists": 4,
 }
-TRIPLES = [list(t) for t in itertools.product(*(SETTINGS[f"{name}_scales"] for name in ("input", "hidden", "output")))]
+TRIPLES = [
+    list(t)
+    for t in itertools.product(
+        *(SETTINGS[f"{name}_scales"] for name in ("input", "hidden", "output"))
+    )
+]
 
 
 def units():
     """A number of labels on the training tasks of a redraw each."""
     redrawn = range(SETTINGS["num_redraws"])
-    return {f"{n} labels, {i}": {"redraw": i, "size": n, "num_tasks": 18} for i in redrawn for n in SETTINGS["sizes"]}
+    return {
+        f"{n} labels, {i}": {"redraw": i, "size": n, "num_tasks": 18}
+        for i in redrawn
+        for n in SETTINGS["sizes"]
+    }
 
 
 SMALL = {"redraw": 0, "size": 5, "num_tasks": 4}
 
 
 def unit(redraw, size, num_tasks):
-    """Return the NLL of labels left out, [triple, chains, task], by short fits of all and longer ones of the best."""
+    """Return the NLL of labels left out, [triple, chains, task], by short fits of all and longer
+    ones of the best.
+    """
     seen = jax.tree.map(lambda a: a[:num_tasks], tasks.training(redraw))
 
     def ranked(which, name):
         keys = (shared.key(SETTINGS["seed"], redraw, size, name, int(i)) for i in which)
-        return np.stack([left_out(k, seen, size, TRIPLES[i], name) for i, k in zip(which, keys, strict=True)])
+        return np.stack(
+            [left_out(k, seen, size, TRIPLES[i], name) for i, k in zip(which, keys, strict=True)]
+        )
 
     short = ranked(range(len(TRIPLES)), "short")
     best = np.argsort(short[:, 0].mean(axis=1))[: SETTINGS["finalists"]]
@@ -56,10 +70,15 @@ def unit(redraw, size, num_tasks):
 
 
 def left_out(key, seen, size, scales, name):
-    """Return the NLL of labels left out of fits under one prior, [chains, task]: of all chains, then of each alone."""
+    """Return the NLL of labels left out of fits under one prior, [chains, task]: of all chains,
+    then of each alone.
+    """
     (num_tasks, num_points), sizes = seen.y_train.shape, SETTINGS[name]
     order = np.arange(num_points)
-    blocks = [order[i * size : (i + 1) * size] for i in range(min(SETTINGS["most_blocks"], num_points // size))]
+    blocks = [
+        order[i * size : (i + 1) * size]
+        for i in range(min(SETTINGS["most_blocks"], num_points // size))
+    ]
     x, y = (np.concatenate([a[:, block] for block in blocks]) for a in (seen.x_train, seen.y_train))
     fit = redraws.fit_flat(key, densities.observe(x, y, scales), **sizes)
     p = redraws.flat_probabilities(fit.draws, np.concatenate(len(blocks) * [seen.x_train]))
@@ -67,11 +86,15 @@ def left_out(key, seen, size, scales, name):
     others = np.stack([np.setdiff1d(order, block) for block in blocks])  # [block, point]
     p = np.take_along_axis(p, others[None, :, None], axis=-1)
     y = np.stack([np.asarray(seen.y_train)[:, other] for other in others])
-    return np.array([[redraws.score_of(q[:, t], y[:, t])["nll"] for t in range(num_tasks)] for q in p])
+    return np.array(
+        [[redraws.score_of(q[:, t], y[:, t])["nll"] for t in range(num_tasks)] for q in p]
+    )
 
 
 def with_each(p):
-    """Return the mean over draws [chain, draw, ...] of all chains, then of each alone, [chains, ...]."""
+    """Return the mean over draws [chain, draw, ...] of all chains, then of each alone, [chains,
+    ...].
+    """
     return np.concatenate([p.mean(axis=(0, 1))[None], p.mean(axis=1)])
 
 
@@ -93,5 +116,7 @@ def rows(scored):
     found = []
     for n in SETTINGS["sizes"]:
         each = [scored[f"{n} labels, {i}"] for i in range(SETTINGS["num_redraws"])]
-        found.append({"labels": n, "triples": TRIPLES} | {key: [one[key] for one in each] for key in each[0]})
+        found.append(
+            {"labels": n, "triples": TRIPLES} | {key: [one[key] for one in each] for key in each[0]}
+        )
     return found

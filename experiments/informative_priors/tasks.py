@@ -1,4 +1,5 @@
-"""The tasks from which priors are learnt, and those on which they are tried, by the keys of their names.
+"""The tasks from which priors are learnt, and those on which they are tried, by the keys of their
+names.
 
 A redraw is a number, or "sources": the sources' own tasks as training tasks, as the page has them.
 """

@@ -1,9 +1,10 @@
-"""Priors learnt from eighteen tasks, given to networks on tasks never seen: redrawn data, every arm, every size.
+"""Priors learnt from eighteen tasks, given to networks on tasks never seen: redrawn data, every
+arm, every size.
 
-One redraw: eighteen training tasks, the hierarchical posterior, its draws aligned, priors fitted to the networks of a
-task not yet seen, and eighteen new tasks on which every arm sees the same labels. Every prior whose networks are
-sampled is a normal, and chains move in the coordinates in which it is N(0, 1). Where the prior is a mixture or the
-draws themselves, importance weights replace chains.
+One redraw: eighteen training tasks, the hierarchical posterior, its draws aligned, priors fitted to
+the networks of a task not yet seen, and eighteen new tasks on which every arm sees the same labels.
+Every prior whose networks are sampled is a normal, and chains move in the coordinates in which it
+is N(0, 1). Where the prior is a mixture or the draws themselves, importance weights replace chains.
 
 The chosen scales are those that the book chose at fifty labels, on the sources' tasks: the stored
 ``flat_bnn/prior_scale``.
@@ -37,7 +38,14 @@ SETTINGS = {
     "num_starts": 4,  # of point estimates
 }
 NEW_SIZES, FEW_SIZES = SETTINGS["sizes"], SETTINGS["joint_sizes"]
-NORMALS = ("N(0, 1)", "chosen scales", "scales only", "a normal a layer", "one normal", "one normal, not aligned")
+NORMALS = (
+    "N(0, 1)",
+    "chosen scales",
+    "scales only",
+    "a normal a layer",
+    "one normal",
+    "one normal, not aligned",
+)
 WEIGHED = ("mixture", "the draws themselves")
 JOINT = ("joint fit, one new task", "joint fit, all new tasks")
 POINTS = ("fine-tuning", "first-order MAML")
@@ -47,11 +55,15 @@ OF_LABELS = densities.label_log_likelihood(group.NETWORK)
 
 
 def units():
-    """An arm on one kind of tasks in one redraw each; redraw by redraw, since they share the group."""
+    """An arm on one kind of tasks in one redraw each; redraw by redraw, since they share the
+    group.
+    """
     scales = {"N(0, 1)": [1.0, 1.0, 1.0], "chosen scales": headlines.chosen()["scales"]}
     wanted = [("moons", "Bayes optimum", [0])]
     wanted += [("moons", name, NEW_SIZES) for name in (*NORMALS, *WEIGHED)]
-    wanted += [("moons", name, FEW_SIZES) for name in JOINT] + [("moons", name, NEW_SIZES) for name in POINTS]
+    wanted += [("moons", name, FEW_SIZES) for name in JOINT] + [
+        ("moons", name, NEW_SIZES) for name in POINTS
+    ]
     wanted += [("moons, more labels", "N(0, 1)", SETTINGS["more_sizes"]), ("training", "fits", [])]
     wanted += [(kind, name, FEW_SIZES) for kind in tasks.ELSEWHERE for name in TRIED_ELSEWHERE]
     places = [(*one, i) for i in range(SETTINGS["num_redraws"]) for one in wanted]
@@ -63,7 +75,9 @@ def units():
 
 
 def setting(kind, name, sizes, redraw, reference="one draw", scales=None):
-    """Return a unit's setting: ``reference`` is what draws of the group are aligned to, ``scales`` replace them."""
+    """Return a unit's setting: ``reference`` is what draws of the group are aligned to, ``scales``
+    replace them.
+    """
     drawn = {"reference": reference, "scales": scales, "group_draws": SETTINGS["group_draws"]}
     return {"kind": kind, "name": name, "redraw": redraw, "sizes": sizes, **drawn}
 
@@ -79,15 +93,26 @@ def unit(kind, name, redraw, sizes, reference, scales, group_draws):
     if name in NORMALS:
         return sampled(key, normal(name, redraw, reference, scales, group_draws), new, sizes)
     if name == POINTS[1]:
-        return points.maml(jax.random.split(key, SETTINGS["num_starts"]), tasks.training(redraw), new, sizes)
+        return points.maml(
+            jax.random.split(key, SETTINGS["num_starts"]), tasks.training(redraw), new, sizes
+        )
     found = group.posterior(redraw, group_draws)
     if name == POINTS[0]:
-        starts = [group.densest(take(found.draws, i), d) for i, d in enumerate(found.stats.log_density)]
-        return points.fine_tuning([{"params": one["mean"]} for one in starts], tasks.training(redraw), new, sizes)
+        starts = [
+            group.densest(take(found.draws, i), d) for i, d in enumerate(found.stats.log_density)
+        ]
+        return points.fine_tuning(
+            [{"params": one["mean"]} for one in starts], tasks.training(redraw), new, sizes
+        )
     if name in JOINT:
         observed = tasks.first_labels(new, sizes)
         posterior = joint.sample(
-            key, found.draws, tasks.training(redraw), observed, name == JOINT[1], **SETTINGS["joint"]
+            key,
+            found.draws,
+            tasks.training(redraw),
+            observed,
+            name == JOINT[1],
+            **SETTINGS["joint"],
         )
         thinned = posterior._replace(draws=take(posterior.draws, THINNED))
         return with_run(joint.networks_of(thinned, len(sizes), name == JOINT[1]), posterior)
@@ -113,14 +138,18 @@ def normal(name, redraw, reference, scales, group_draws):
 
 
 def log_density(position, observed, prior):
-    """Log posterior of weights ``location + factor @ position`` under the prior N(location, factor factor')."""
+    """Log posterior of weights ``location + factor @ position`` under the prior N(location, factor
+    factor').
+    """
     location, factor = prior
     of_labels = OF_LABELS(group.UNRAVEL(location + factor @ position), observed).sum()
     return tfd.Normal(0.0, 1.0).log_prob(position).sum() + of_labels
 
 
 def sampled(key, prior, new, sizes):
-    """Sample every task at every size under one prior: networks [size, task, chain, draw, weight]."""
+    """Sample every task at every size under one prior: networks [size, task, chain, draw,
+    weight].
+    """
     key_start, key_chains = jax.random.split(key)
     observed = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), tasks.first_labels(new, sizes))
     batch = (len(observed.y), SETTINGS["num_chains"])
@@ -133,7 +162,9 @@ def sampled(key, prior, new, sizes):
 
 
 def with_run(w, posterior):
-    """Return what is kept of a run: its networks [size, task, chain, draw, weight] and its statistics."""
+    """Return what is kept of a run: its networks [size, task, chain, draw, weight] and its
+    statistics.
+    """
     return {"w": w, **shared.kept_of(posterior)}
 
 
@@ -155,7 +186,10 @@ def score(drawn, kind, name, redraw, sizes, scales, **_):
     if "pareto_k" in drawn:
         checks["pareto_k_above_0.7"] = (drawn["pareto_k"] > 0.7).mean(axis=(1, 2)).tolist()
         checks["least_ess"] = drawn["ess"].min(axis=(1, 2)).tolist()
-    return of | {"scores": {part: [one[part] for one in found] for part in found[0]}, "checks": checks}
+    return of | {
+        "scores": {part: [one[part] for one in found] for part in found[0]},
+        "checks": checks,
+    }
 
 
 @jax.jit
@@ -164,14 +198,19 @@ def _probabilities(w, x):
 
     def one_task(pair):
         w, x = pair
-        return jax.nn.sigmoid(jax.vmap(jax.vmap(lambda v: group.NETWORK.apply(group.UNRAVEL(v), x)))(w))
+        return jax.nn.sigmoid(
+            jax.vmap(jax.vmap(lambda v: group.NETWORK.apply(group.UNRAVEL(v), x)))(w)
+        )
 
     return jnp.moveaxis(jax.lax.map(one_task, (w, x)), 0, 2)
 
 
 def check_of_sampled(drawn, p):
-    """Check all posteriors of an arm at five points of each task; R-hat of the log density also by its quantile."""
-    some = np.stack([one[..., :: one.shape[-1] // 5] for one in p])  # [size, chain, draw, task, point]
+    """Check all posteriors of an arm at five points of each task; R-hat of the log density also by
+    its quantile.
+    """
+    # [size, chain, draw, task, point]
+    some = np.stack([one[..., :: one.shape[-1] // 5] for one in p])
     log_density = drawn["stats"]["log_density"]
     if len(log_density) > len(p):  # every task is a posterior of its own
         some = np.moveaxis(some, 3, 1)

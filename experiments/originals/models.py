@@ -1,8 +1,9 @@
 """The sources' own models on the sources' own data: accuracy as they report it, chain by chain.
 
-Numpy seed 31, 18 tasks of 50 training and 50 test points. First every model with care: four chains and, where tasks
-share weights, a tempered first stage. Then what single chains do without that stage, from several starts, and in the
-coordinates of the BlackJAX port, whose group standard deviations are sampled as they are.
+Numpy seed 31, 18 tasks of 50 training and 50 test points. First every model with care: four chains
+and, where tasks share weights, a tempered first stage. Then what single chains do without that
+stage, from several starts, and in the coordinates of the BlackJAX port, whose group standard
+deviations are sampled as they are.
 """
 
 from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks
@@ -46,15 +47,20 @@ SHARED = {network: hierarchical.log_density(network) for network in (PLAIN, PORT
 
 
 def raw_log_density(position, observed):
-    """Return the port's posterior with ``sd`` itself as coordinate: no Jacobian, and a wall at 0."""
+    """Return the port's posterior with ``sd`` itself as coordinate: no Jacobian, and a wall at
+    0.
+    """
     log_sd = jax.tree.map(lambda sd: jnp.log(jnp.abs(sd)), position["sd"])
-    value = SHARED[PORT]({"mean": position["mean"], "log_sd": log_sd, "offset": position["offset"]}, observed)
+    value = SHARED[PORT](
+        {"mean": position["mean"], "log_sd": log_sd, "offset": position["offset"]}, observed
+    )
     wall = sum(jnp.where(sd > 0, 0.0, -jnp.inf) for sd in position["sd"].values())
     return value - sum(log_sd.values()) + wall
 
 
-# What is sampled, and from where: of separate networks the network, of networks that share also the starts' scale;
-# a "tempered" start is the end of a first stage, one at "sd 1" has the group standard deviations at 1, as in the port.
+# What is sampled, and from where: of separate networks the network, of networks that share also the
+# starts' scale; a "tempered" start is the end of a first stage, one at "sd 1" has the group
+# standard deviations at 1, as in the port.
 MODELS = {
     "flat": {"network": PLAIN},
     "flat, scaled by training points": {"network": PLAIN},
@@ -77,32 +83,44 @@ SMALL = {"name": "flat"}
 
 
 def points_of(name):
-    """Return the sources' tasks, or the same points with each task scaled by its training half alone."""
+    """Return the sources' tasks, or the same points with each task scaled by its training half
+    alone.
+    """
     tasks = data.source_moons()
     if name != "flat, scaled by training points":
         return tasks
     raw_train, raw_test = (data.to_raw(tasks, x) for x in (tasks.x_train, tasks.x_test))
     location, scale = raw_train.mean(axis=1), raw_train.std(axis=1)
-    x_train, x_test = (jax.vmap(data.to_task)(raw, tasks.angles, location, scale) for raw in (raw_train, raw_test))
+    x_train, x_test = (
+        jax.vmap(data.to_task)(raw, tasks.angles, location, scale) for raw in (raw_train, raw_test)
+    )
     return tasks._replace(x_train=x_train, x_test=x_test, location=location, scale=scale)
 
 
 def shapes_of(network):
-    """Return shapes of a position of networks that share; in the port the output layer is the same for all tasks."""
+    """Return shapes of a position of networks that share; in the port the output layer is the same
+    for all tasks.
+    """
     special = (INPUT, HIDDEN) if network is PORT else None
     return hierarchical.shapes(network, 18, 2, special=special)
 
 
 def sample(name, network, observed, start=None):
     """Sample a model, as sizes and starts of its kind are."""
-    key_start, key_chains = (shared.key(SETTINGS["seed"], part, name) for part in ("starts", "chains"))
+    key_start, key_chains = (
+        shared.key(SETTINGS["seed"], part, name) for part in ("starts", "chains")
+    )
     if start is None:
         shapes, batch = networks.parameter_shapes(network, 2), (18, SETTINGS["num_chains"])
         starts = mcmc.normal_starts(key_start, shapes, batch)
         return mcmc.sample(key_chains, FLAT[network], starts, tasks=observed, **SETTINGS["flat"])
     shapes, log_density, batch = shapes_of(network), SHARED[network], (SETTINGS["num_single"],)
     if start == "tempered":
-        first_stage = {"power": SETTINGS["power"], "num_started": SETTINGS["num_chains"], **SETTINGS["tempered"]}
+        first_stage = {
+            "power": SETTINGS["power"],
+            "num_started": SETTINGS["num_chains"],
+            **SETTINGS["tempered"],
+        }
         starts = shared.tempered_starts(key_start, log_density, shapes, observed, **first_stage)
         return mcmc.sample(key_chains, log_density, starts, data=observed, **SETTINGS["careful"])
     if start != "sd 1":
@@ -110,15 +128,21 @@ def sample(name, network, observed, start=None):
         return mcmc.sample(key_chains, log_density, starts, data=observed, **SETTINGS["single"])
     # Of the two rows of single chains of the port only the coordinate differs, not the starts.
     key_start = shared.key(SETTINGS["seed"], "starts", "sd 1")
-    starts = mcmc.normal_starts(key_start, {part: shapes[part] for part in ("mean", "offset")}, batch)
+    starts = mcmc.normal_starts(
+        key_start, {part: shapes[part] for part in ("mean", "offset")}, batch
+    )
     at_one = {layer: jnp.ones(batch) for layer in (INPUT, HIDDEN)}
     if not name.endswith("raw sd"):
         starts["log_sd"] = jax.tree.map(jnp.log, at_one)
         return mcmc.sample(key_chains, log_density, starts, data=observed, **SETTINGS["single"])
     starts["sd"] = at_one
-    posterior = mcmc.sample(key_chains, raw_log_density, starts, data=observed, **SETTINGS["single"])
+    posterior = mcmc.sample(
+        key_chains, raw_log_density, starts, data=observed, **SETTINGS["single"]
+    )
     draws = {part: posterior.draws[part] for part in ("mean", "offset")}
-    return posterior._replace(draws={**draws, "log_sd": jax.tree.map(jnp.log, posterior.draws["sd"])})
+    return posterior._replace(
+        draws={**draws, "log_sd": jax.tree.map(jnp.log, posterior.draws["sd"])}
+    )
 
 
 def probabilities(network, draws, x, separate):
@@ -132,11 +156,15 @@ def probabilities(network, draws, x, separate):
 
 
 def unit(name):
-    """Sample a model; keep probabilities of every draw at test points, of every fifth at training points."""
+    """Sample a model; keep probabilities of every draw at test points, of every fifth at training
+    points.
+    """
     tasks, model = points_of(name), MODELS[name]
     network, separate = model["network"], "start" not in model
     scales = jnp.ones(3) if separate else None
-    posterior = sample(name, observed=densities.observe(tasks.x_train, tasks.y_train, scales), **model)
+    posterior = sample(
+        name, observed=densities.observe(tasks.x_train, tasks.y_train, scales), **model
+    )
     every_fifth = take(posterior.draws, np.s_[:, :, ::5] if separate else np.s_[:, ::5])
     kept = {
         **shared.kept_of(posterior),
@@ -144,24 +172,36 @@ def unit(name):
         "p_test": probabilities(network, posterior.draws, tasks.x_test, separate),
     }
     if not separate:
-        kept |= {"log_sd": posterior.draws["log_sd"], "input_mean": posterior.draws["mean"][INPUT]["kernel"]}
+        kept |= {
+            "log_sd": posterior.draws["log_sd"],
+            "input_mean": posterior.draws["mean"][INPUT]["kernel"],
+        }
     return kept
 
 
 def correlations(means):
-    """Return correlations between the ten group means of the input layer, chain by chain; means [chain, draw, 2, 5].
+    """Return correlations between the ten group means of the input layer, chain by chain; means
+    [chain, draw, 2, 5].
 
-    Copies of a network permute these weights and flip their signs, so chains cannot be averaged. Whether a chain's
-    correlations are more than the wandering of a slow chain, its two halves tell: the correlation of the 45 pairs'
-    values in the first half with those in the second.
+    Copies of a network permute these weights and flip their signs, so chains cannot be averaged.
+    Whether a chain's correlations are more than the wandering of a slow chain, its two halves tell:
+    the correlation of the 45 pairs' values in the first half with those in the second.
     """
     means = means.reshape(*means.shape[:2], -1)
     pairs = np.triu_indices(means.shape[2], 1)
     middle = means.shape[1] // 2
-    halves = [[np.corrcoef(h, rowvar=False)[pairs] for h in (chain[:middle], chain[middle:])] for chain in means]
-    each = [diagnostics.summarize(np.stack([chain[:middle], chain[middle : 2 * middle]])).ess_bulk for chain in means]
+    halves = [
+        [np.corrcoef(h, rowvar=False)[pairs] for h in (chain[:middle], chain[middle:])]
+        for chain in means
+    ]
+    each = [
+        diagnostics.summarize(np.stack([chain[:middle], chain[middle : 2 * middle]])).ess_bulk
+        for chain in means
+    ]
     return {
-        "strongest_correlation": [float(np.abs(np.corrcoef(c, rowvar=False)[pairs]).max()) for c in means],
+        "strongest_correlation": [
+            float(np.abs(np.corrcoef(c, rowvar=False)[pairs]).max()) for c in means
+        ],
         "halves_agree": [float(np.corrcoef(*pair)[0, 1]) for pair in halves],
         "ess_of_means": [float(np.median(ess)) for ess in each],
     }
@@ -174,7 +214,9 @@ def by_chain(name, p, y):
 
 
 def score(drawn, name):
-    """Return one row. ``labels_by_chain``: one sampled label a draw in place of a probability, averaged."""
+    """Return one row. ``labels_by_chain``: one sampled label a draw in place of a probability,
+    averaged.
+    """
     tasks, p_train, p_test = points_of(name), drawn["p_train"], drawn["p_test"]
     y_train, y_test = np.asarray(tasks.y_train), np.asarray(tasks.y_test)
     posterior = shared.run_of(drawn)
@@ -184,13 +226,19 @@ def score(drawn, name):
         log_sd, network = drawn["log_sd"], MODELS[name]["network"]
         of_sd = diagnostics.summarize(log_sd)
         more = {
-            "sd_by_chain": {layer: np.exp(np.median(a, axis=1)).round(4).tolist() for layer, a in log_sd.items()},
+            "sd_by_chain": {
+                layer: np.exp(np.median(a, axis=1)).round(4).tolist() for layer, a in log_sd.items()
+            },
             "log_sd": {layer: float(a.mean()) for layer, a in log_sd.items()},
-            "log_sd_error": {layer: float(diagnostics.standard_error(a)) for layer, a in log_sd.items()},
+            "log_sd_error": {
+                layer: float(diagnostics.standard_error(a)) for layer, a in log_sd.items()
+            },
             "rhat_log_sd": of_sd.rhat.tolist(),
             **correlations(drawn["input_mean"]),
         }
-        check = shared.diagnosed(posterior, p_test.reshape(*p_test.shape[:2], -1)[..., ::9], log_sd=log_sd)
+        check = shared.diagnosed(
+            posterior, p_test.reshape(*p_test.shape[:2], -1)[..., ::9], log_sd=log_sd
+        )
         shapes, nll_error = shapes_of(network), diagnostics.nll_error(p_test, y_test)
     else:
         more, shapes = {}, networks.parameter_shapes(MODELS[name]["network"], 2)

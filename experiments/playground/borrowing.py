@@ -1,8 +1,9 @@
-"""Six tasks of fifty labels each, turned by a little, at some scales of the group, or with the scales learnt.
+"""Six tasks of fifty labels each, turned by a little, at some scales of the group, or with the
+scales learnt.
 
-Tasks and model are those of the playground's six tasks of ten labels: a weight is its mean plus the scale times an
-offset, all of them N(0, 1), and a scale that is learnt is half-normal, one a layer. The first task has its labels, or
-none.
+Tasks and model are those of the playground's six tasks of ten labels: a weight is its mean plus the
+scale times an offset, all of them N(0, 1), and a scale that is learnt is half-normal, one a layer.
+The first task has its labels, or none.
 """
 
 from helpers import data, densities, diagnostics, hierarchical, mcmc, networks, plots
@@ -50,16 +51,23 @@ def tasks():
 
 
 def unit(sd, without):
-    """Sample; keep predictions on the grid, [chain, draw, task, point], and what the diagnostics need."""
+    """Sample; keep predictions on the grid, [chain, draw, task, point], and what the diagnostics
+    need.
+    """
     points, labels = tasks()
     num_tasks = len(labels)
-    observed = densities.observe(points, labels, weight=jnp.ones(labels.shape).at[0].set(0.0 if without else 1.0))
+    observed = densities.observe(
+        points, labels, weight=jnp.ones(labels.shape).at[0].set(0.0 if without else 1.0)
+    )
     shapes = hierarchical.shapes(NETWORK, num_tasks, 2)
-    known = {} if sd == "learnt" else dict.fromkeys(shapes["mean"], jnp.log(sd))  # of the whole position, a part
+    # of the whole position, a part
+    known = {} if sd == "learnt" else dict.fromkeys(shapes["mean"], jnp.log(sd))
     if known:
         del shapes["log_sd"]
     key_starts, key_chains = jax.random.split(shared.key(SETTINGS["seed"], sd, without))
-    starts = mcmc.normal_starts(key_starts, shapes, (SETTINGS["num_chains"],), SETTINGS["start_scale"])
+    starts = mcmc.normal_starts(
+        key_starts, shapes, (SETTINGS["num_chains"],), SETTINGS["start_scale"]
+    )
     sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
     posterior = mcmc.sample(key_chains, density, starts, data=(known, observed), **sizes)
     some = take(posterior.draws, np.s_[:, :: SETTINGS["predict_every"]])
@@ -81,7 +89,9 @@ def density(position, given):
 
 
 def score(drawn, sd, without):
-    """The surfaces in hundredths, two digits a point; the first task's at 25 points, with errors; diagnostics."""
+    """The surfaces in hundredths, two digits a point; the first task's at 25 points, with errors;
+    diagnostics.
+    """
     p = np.asarray(drawn["p"], np.float64)
     mean = p.mean(axis=(0, 1))
     side = SETTINGS["side"]

@@ -1,4 +1,5 @@
-"""The RAND Health Insurance Experiment as a table: rows in persons, in families, in sites and plans.
+"""The RAND Health Insurance Experiment as a table: rows in persons, in families, in sites and
+plans.
 
 Newhouse et al. (1987); the file, in the public domain, comes with statsmodels.
 """
@@ -11,17 +12,41 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 OUTCOME = "binexp"  # any medical expense in the year
-AT_ENROLMENT = ["xage", "female", "black", "educdec", "linc", "lnum", "child", "fchild", "mhi", "disea", "physlm"]
+AT_ENROLMENT = [
+    "xage",
+    "female",
+    "black",
+    "educdec",
+    "linc",
+    "lnum",
+    "child",
+    "fchild",
+    "mhi",
+    "disea",
+    "physlm",
+]
 AT_ENROLMENT += ["xghindx", "hlthg", "hlthf", "hlthp", "tookphys"]
 FEATURES = [*AT_ENROLMENT, "year"]
 # What follows from the year's expenses, and what was known only when the year was over.
-AFTERWARDS = ["outpdol", "drugdol", "suppdol", "mentdol", "inpdol", "meddol", "lnmeddol", "totadm", "inpmis"]
+AFTERWARDS = [
+    "outpdol",
+    "drugdol",
+    "suppdol",
+    "mentdol",
+    "inpdol",
+    "meddol",
+    "lnmeddol",
+    "totadm",
+    "inpmis",
+]
 AFTERWARDS += ["mentvis", "mdvis", "notmdvis", "time"]
 EFFECTS = {"site": "intercept", "plan": "intercept", "family": "intercept"}
 
 
 def load() -> pd.DataFrame:
-    """Return a row a person and year, by person; covariates that change are as they were in the person's first year."""
+    """Return a row a person and year, by person; covariates that change are as they were in the
+    person's first year.
+    """
     raw = pd.read_csv(files("statsmodels.datasets.randhie") / "src" / "randhie.csv")
     raw = raw.sort_values(["zper", "year"], ignore_index=True)
     first = raw.groupby("zper").first()
@@ -33,24 +58,34 @@ def load() -> pd.DataFrame:
 
 
 def families(persons: pd.DataFrame) -> pd.Series:
-    """Return a family for each person, sorted by number: whom any of two keys joins, directly or through others.
+    """Return a family for each person, sorted by number: whom any of two keys joins, directly or
+    through others.
 
-    The file has no family. Neighbours in number with equal site, plan, income and size are one; so are persons of equal
-    site, plan, income, deductible limit and race, wherever they stand. Some incomes were filled in with one number for
-    many, so the second key joins too many rather than too few: no family then has rows on both sides of a split.
+    The file has no family. Neighbours in number with equal site, plan, income and size are one; so
+    are persons of equal site, plan, income, deductible limit and race, wherever they stand. Some
+    incomes were filled in with one number for many, so the second key joins too many rather than
+    too few: no family then has rows on both sides of a split.
     """
     key = persons[["plan", "site", "linc", "num"]]
     block = (key != key.shift()).any(axis=1).cumsum().to_numpy() - 1
-    alike = persons.groupby(["site", "plan", "income", "fmde", "black"], sort=False).ngroup().to_numpy()
+    alike = (
+        persons.groupby(["site", "plan", "income", "fmde", "black"], sort=False).ngroup().to_numpy()
+    )
     size = block.max() + 1
-    joined = coo_matrix((np.ones(len(block)), (block, size + alike)), shape=2 * (size + alike.max() + 1,))
-    return pd.Series(pd.factorize(connected_components(joined, directed=False)[1][block])[0], persons.index)
+    joined = coo_matrix(
+        (np.ones(len(block)), (block, size + alike)), shape=2 * (size + alike.max() + 1,)
+    )
+    return pd.Series(
+        pd.factorize(connected_components(joined, directed=False)[1][block])[0], persons.index
+    )
 
 
 def parts(frame: pd.DataFrame, seed: int, share: float = 0.25) -> pd.Series:
-    """Return, for each family, its place among those of its cell in a random order, 0, 1, ...; below 0: to be tested.
+    """Return, for each family, its place among those of its cell in a random order, 0, 1, ...;
+    below 0: to be tested.
 
-    A quarter of each cell's families is for testing, one at least, and the order does not depend on how many train.
+    A quarter of each cell's families is for testing, one at least, and the order does not depend on
+    how many train.
     """
     cell = frame.groupby("family").cell.first()
     order = cell.sample(frac=1, random_state=seed)

@@ -1,8 +1,8 @@
 """How much do predictions and standard deviations of the insurance table owe to the prior?
 
-The mixed model and the network that groups shift, on four families a cell, where a prior counts most: once as in
-``predictions``, then with narrower and wider hyperpriors, with kernels that are not divided by the root of their
-inputs, and with networks of other sizes.
+The mixed model and the network that groups shift, on four families a cell, where a prior counts
+most: once as in ``predictions``, then with narrower and wider hyperpriors, with kernels that are
+not divided by the root of their inputs, and with networks of other sizes.
 """
 
 from helpers import metrics
@@ -60,10 +60,15 @@ def rows(scored):
     """A row each, with the difference to the same model as in the chapter."""
     found = []
     for name, one in scored.items():
-        at, usual = (predictions.joined_parts([scored[key]]) for key in (name, f"{one['model']}: {AS_IT_IS}"))
+        at, usual = (
+            predictions.joined_parts([scored[key]]) for key in (name, f"{one['model']}: {AS_IT_IS}")
+        )
         moved = float(np.abs(at["mean"] - usual["mean"]).mean())
         row = {key: one[key] for key in ("model", "change", "nll_error", "seconds", "check", "sd")}
         less = predictions.difference(at, usual)
-        row |= {"scores": metrics.scores(jnp.float32(at["mean"]), jnp.int32(at["y"])), "less_than_usual": less}
+        row |= {
+            "scores": metrics.scores(jnp.float32(at["mean"]), jnp.int32(at["y"])),
+            "less_than_usual": less,
+        }
         found.append(row | {"moved": moved})
     return found

@@ -1,4 +1,6 @@
-"""The mixed model of the page once more, by statsmodels: variational Bayes, under the page's priors."""
+"""The mixed model of the page once more, by statsmodels: variational Bayes, under the page's
+priors.
+"""
 
 import numpy as np
 import pandas as pd
@@ -9,17 +11,22 @@ from statsmodels.genmod.bayes_mixed_glm import BinomialBayesMixedGLM
 from experiments.real_data import health
 
 
-def predict(train: pd.DataFrame, test: pd.DataFrame) -> tuple[Float[np.ndarray, " row"], dict[str, float]]:
-    """Return probabilities of new families in sites and plans that were seen, and the standard deviations of effects.
+def predict(
+    train: pd.DataFrame, test: pd.DataFrame
+) -> tuple[Float[np.ndarray, " row"], dict[str, float]]:
+    """Return probabilities of new families in sites and plans that were seen, and the standard
+    deviations of effects.
 
-    Slopes of standardised features are N(0, 1 / number of features), the log standard deviations N(0, 1). A new family
-    is averaged over by Gauss-Hermite quadrature.
+    Slopes of standardised features are N(0, 1 / number of features), the log standard deviations
+    N(0, 1). A new family is averaged over by Gauss-Hermite quadrature.
     """
     median = train[health.FEATURES].median()
     x, at = (one[health.FEATURES].fillna(median) for one in (train, test))
     scaler, root = StandardScaler().fit(x), np.sqrt(len(health.FEATURES))
     frame = pd.DataFrame(scaler.transform(x) / root, columns=health.FEATURES)
-    frame = frame.assign(**{name: train[name].to_numpy() for name in (*health.EFFECTS, health.OUTCOME)})
+    frame = frame.assign(
+        **{name: train[name].to_numpy() for name in (*health.EFFECTS, health.OUTCOME)}
+    )
     effects = {name: f"0 + C({name})" for name in health.EFFECTS}
     formula = f"{health.OUTCOME} ~ {' + '.join(health.FEATURES)}"
     fit = BinomialBayesMixedGLM.from_formula(formula, effects, frame, vcp_p=1.0, fe_p=1.0).fit_vb()

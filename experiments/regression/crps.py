@@ -5,10 +5,12 @@ from jaxtyping import Array, Float
 
 
 def crps(draws: Float[Array, "*draw point"], y: Float[Array, " point"]) -> float:
-    """Return the mean continuous ranked probability score of draws of the predictive, noise included.
+    """Return the mean continuous ranked probability score of draws of the predictive, noise
+    included.
 
-    E|X - y| - E|X - X'| / 2 for independent X, X' (Gneiting and Raftery 2007, eq. 21), estimated without
-    bias from distinct pairs. In the unit of y; smaller is better; of a single value it is the absolute error.
+    E|X - y| - E|X - X'| / 2 for independent X, X' (Gneiting and Raftery 2007, eq. 21), estimated
+    without bias from distinct pairs. In the unit of y; smaller is better; of a single value it is
+    the absolute error.
 
     Raises:
         ValueError: shapes that do not fit, fewer than 2 draws, values that are not finite.
@@ -27,5 +29,6 @@ def crps(draws: Float[Array, "*draw point"], y: Float[Array, " point"]) -> float
     count = len(draws)
     if count < 2:
         raise ValueError(f"draws: given {count}, expected 2 or more")
-    weights = 2 * np.arange(1, count + 1) - count - 1.0  # the sum over pairs of |x_i - x_j|, once sorted
+    # the sum over pairs of |x_i - x_j|, once sorted
+    weights = 2 * np.arange(1, count + 1) - count - 1.0
     return float((np.abs(draws - y).mean(axis=0) - weights @ draws / (count * (count - 1))).mean())

@@ -12,7 +12,9 @@ REGIONS = ("inside", "outside", "gap")  # of the test points
 
 
 class Wave(NamedTuple):
-    """Measurements; test points by region, in the order of ``REGIONS``, the gap only if there is one."""
+    """Measurements; test points by region, in the order of ``REGIONS``, the gap only if there is
+    one.
+    """
 
     x_train: Float[Array, "point 1"]  # sorted
     y_train: Float[Array, " point"]
@@ -27,9 +29,15 @@ def wave_mean(x: Float[Array, "*point"]) -> Float[Array, "*point"]:
 
 
 def wave(
-    key: Key[Array, ""], num_train: int = 40, noise: float = 0.1, *, num_test: int = 200, gap: tuple | None = None
+    key: Key[Array, ""],
+    num_train: int = 40,
+    noise: float = 0.1,
+    *,
+    num_test: int = 200,
+    gap: tuple | None = None,
 ) -> Wave:
-    """Measure ``wave_mean`` with normal noise at points uniform on [-1, 1], less the gap (low, high) if there is one.
+    """Measure ``wave_mean`` with normal noise at points uniform on [-1, 1], less the gap (low,
+    high) if there is one.
 
     Test points: ``inside`` where training points may lie, ``outside`` on both sides of them as far
     as -1.5 and 1.5, and, if there is a gap, within ``gap``.
@@ -51,7 +59,11 @@ def wave(
     x_train = inside(jnp.sort(jax.random.uniform(key_train, (num_train,))))
     u = jax.random.uniform(key_test, (3, num_test))
     outside = jnp.where(u[1] < 0.5, -1.5 + u[1], 0.5 + u[1])
-    x_test = jnp.stack([inside(u[0]), outside, low + (high - low) * u[2]])[: 2 if gap is None else 3]
+    x_test = jnp.stack([inside(u[0]), outside, low + (high - low) * u[2]])[
+        : 2 if gap is None else 3
+    ]
     y_train = wave_mean(x_train) + noise * jax.random.normal(key_noise_train, x_train.shape)
     y_test = wave_mean(x_test) + noise * jax.random.normal(key_noise_test, x_test.shape)
-    return Wave(x_train[:, None], y_train, x_test[..., None], y_test, jnp.linspace(-1.5, 1.5, 200)[:, None])
+    return Wave(
+        x_train[:, None], y_train, x_test[..., None], y_test, jnp.linspace(-1.5, 1.5, 200)[:, None]
+    )

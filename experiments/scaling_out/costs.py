@@ -1,13 +1,15 @@
-"""What a gradient costs in one process and in two, each with as much to do, and what that says of more.
+"""What a gradient costs in one process and in two, each with as much to do, and what that says of
+more.
 
-Weak scaling: every process has as many tasks, or rows, or a chain of its own. Process 0 alone and both together are
-timed in turns, and processes are started anew several times, whose averages make the intervals. Workers of Dask fit a
-list of groups in the same way. Units wait for each other, since a machine that does something else measures that.
-Seconds are of the machine that ran this.
+Weak scaling: every process has as many tasks, or rows, or a chain of its own. Process 0 alone and
+both together are timed in turns, and processes are started anew several times, whose averages make
+the intervals. Workers of Dask fit a list of groups in the same way. Units wait for each other,
+since a machine that does something else measures that. Seconds are of the machine that ran this.
 
-The model: a gradient of n tasks in each of P processes takes a + b n + c log2(P) microseconds: c is a sum over two
-processes, which a tree of sums takes log2(P) times. With two processes a gradient is 90 % as fast as with one, each
-with n tasks, from n = (9 c - a) / b on. The coefficients of every start are found by least squares of relative errors.
+The model: a gradient of n tasks in each of P processes takes a + b n + c log2(P) microseconds: c is
+a sum over two processes, which a tree of sums takes log2(P) times. With two processes a gradient is
+90 % as fast as with one, each with n tasks, from n = (9 c - a) / b on. The coefficients of every
+start are found by least squares of relative errors.
 """
 
 import fcntl
@@ -40,10 +42,14 @@ SETTINGS = {
 
 
 def units():
-    """A start of what is divided, and how much each process has of it; of workers, how many groups they fit."""
+    """A start of what is divided, and how much each process has of it; of workers, how many groups
+    they fit.
+    """
     sizes = [(kind, size) for kind, some in SETTINGS["sizes"].items() for size in some]
     starts = range(SETTINGS["starts"])
-    return {f"{k} {n}, start {i}": {"kind": k, "size": n, "start": i} for i in starts for k, n in sizes}
+    return {
+        f"{k} {n}, start {i}": {"kind": k, "size": n, "start": i} for i in starts for k, n in sizes
+    }
 
 
 SMALL = units()["chains 1000, start 0"]
@@ -57,10 +63,14 @@ def unit(kind, size, start):
 
 
 def gradients_measured(kind, size, folder):
-    """Start two processes, a core each, and return the seconds of a gradient, [alone or both, turn]."""
+    """Start two processes, a core each, and return the seconds of a gradient, [alone or both,
+    turn].
+    """
     file, address = folder / "seconds.npy", processes.address()
     fixed = [file, kind, size, SETTINGS["turns"], SETTINGS["seconds_a_turn"]]
-    run([[timing.main.__module__, *fixed, number, address] for number in range(2)], f"{kind} {size}")
+    run(
+        [[timing.main.__module__, *fixed, number, address] for number in range(2)], f"{kind} {size}"
+    )
     return np.load(file)
 
 
@@ -74,7 +84,10 @@ def workers_measured(kind, size, folder):
 def run(commands, name):
     """Run modules side by side. RuntimeError: one that failed."""
     root = Path(__file__).resolve().parents[2]
-    started = [subprocess.Popen([sys.executable, "-m", *map(str, command)], cwd=root) for command in commands]
+    started = [
+        subprocess.Popen([sys.executable, "-m", *map(str, command)], cwd=root)
+        for command in commands
+    ]
     try:
         ended = [process.wait(SETTINGS["limit"]) for process in started]
     finally:
@@ -93,18 +106,29 @@ def alone():
 
 
 def score(drawn, kind, size, start):
-    """Microseconds with one process and with two, and the efficiency: as much work a second, 1 at best."""
+    """Microseconds with one process and with two, and the efficiency: as much work a second, 1 at
+    best.
+    """
     one, two = 1e6 * drawn["seconds"]
     # Two workers share one list, two processes have as much each.
     ratio = np.median(one) / two / (2 if kind == "workers" else 1)
     # Of the start alone; starts differ by more.
     error = ratio.std(ddof=1) / np.sqrt(len(ratio))
-    found = {"one": np.median(one), "two": np.median(two), "efficiency": np.median(ratio), "efficiency_error": error}
-    return {"kind": kind, "size": size, "start": start} | {name: float(value) for name, value in found.items()}
+    found = {
+        "one": np.median(one),
+        "two": np.median(two),
+        "efficiency": np.median(ratio),
+        "efficiency_error": error,
+    }
+    return {"kind": kind, "size": size, "start": start} | {
+        name: float(value) for name, value in found.items()
+    }
 
 
 def rows(scored):
-    """A row for all starts of a kind and size, and the model with what it says of the hosts and groups asked for."""
+    """A row for all starts of a kind and size, and the model with what it says of the hosts and
+    groups asked for.
+    """
     found = []
     for kind, some in SETTINGS["sizes"].items():
         for size in some:
@@ -114,7 +138,8 @@ def rows(scored):
             found.append({"kind": kind, "size": size, **times, **of_all})
     of_tasks = [row for row in found if row["kind"] == "tasks"]
     sizes = np.array([row["size"] for row in of_tasks], float)
-    one, two = (np.transpose([row[name] for row in of_tasks]) for name in ("one", "two"))  # [start, size]
+    # [start, size]
+    one, two = (np.transpose([row[name] for row in of_tasks]) for name in ("one", "two"))
     fits = [fitted(sizes, *times) for times in zip(one, two, strict=True)]
     model = {"kind": "model"}
     for name in fits[0]:

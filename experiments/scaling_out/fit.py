@@ -4,8 +4,8 @@
     python -m experiments.scaling_out.fit moons FOLDER --divide data --processes 2 --number 0 --coordinator HOST:PORT
     srun python -m experiments.scaling_out.fit moons FOLDER --cluster         # JAX reads what SLURM says
 
-Every process runs the same command, but for its number. All see the folder, which holds what the run has done so far
-and in the end ``draws.npz``.
+Every process runs the same command, but for its number. All see the folder, which holds what the
+run has done so far and in the end ``draws.npz``.
 """
 
 import argparse
@@ -20,17 +20,36 @@ from experiments.scaling_out import processes
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Do what the command line asks."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.scaling_out.fit", description="Fit one posterior.")
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.scaling_out.fit", description="Fit one posterior."
+    )
     parser.add_argument("problem", help="a function of experiments/scaling_out/problems.py")
     parser.add_argument("folder", type=Path, help="where the run is kept; all processes see it")
-    parser.add_argument("--divide", choices=("chains", "data"), default="chains", help="what devices have parts of")
-    parser.add_argument("--data-size", type=int, default=1000, metavar="N", help="rows or tasks of the problem")
-    parser.add_argument("--devices", type=int, default=1, metavar="D", help="of this process, where they are cores")
-    parser.add_argument("--cluster", action="store_true", help="JAX finds number and coordinator in the surroundings")
+    parser.add_argument(
+        "--divide", choices=("chains", "data"), default="chains", help="what devices have parts of"
+    )
+    parser.add_argument(
+        "--data-size", type=int, default=1000, metavar="N", help="rows or tasks of the problem"
+    )
+    parser.add_argument(
+        "--devices", type=int, default=1, metavar="D", help="of this process, where they are cores"
+    )
+    parser.add_argument(
+        "--cluster",
+        action="store_true",
+        help="JAX finds number and coordinator in the surroundings",
+    )
     parser.add_argument("--processes", type=int, metavar="P")
     parser.add_argument("--number", type=int, metavar="I", help="of this process, from 0")
     parser.add_argument("--coordinator", metavar="HOST:PORT", help="where process 0 listens")
-    for name, default in {"chains": 4, "warmup": 300, "samples": 1000, "every": 0, "depth": 10, "seed": 0}.items():
+    for name, default in {
+        "chains": 4,
+        "warmup": 300,
+        "samples": 1000,
+        "every": 0,
+        "depth": 10,
+        "seed": 0,
+    }.items():
         parser.add_argument(f"--{name}", type=int, default=default, metavar="N")
     for name, default in {"limit": 60, "heartbeat": 20}.items():
         parser.add_argument(f"--{name}", type=int, default=default, metavar="SECONDS")
@@ -47,7 +66,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     log_density, shapes, data = getattr(problems, given.problem)(given.data_size)
     mesh = processes.grid(len(jax.devices()) if given.divide == "chains" else 1)
     starts = mcmc.normal_starts(shared.key(given.seed, "starts"), shapes, (given.chains,))
-    sizes = {"num_warmup": given.warmup, "num_samples": given.samples, "max_tree_depth": given.depth}
+    sizes = {
+        "num_warmup": given.warmup,
+        "num_samples": given.samples,
+        "max_tree_depth": given.depth,
+    }
     kept = {"folder": given.folder / "steps", "every": given.every or None}
     key = shared.key(given.seed, "chains")
     posterior = sharded.sample(key, log_density, starts, mesh, data=data, **sizes, **kept)

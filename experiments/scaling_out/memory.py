@@ -1,7 +1,9 @@
-"""How far memory grows while minibatches come from files, as rows become more, and where the files are read whole.
+"""How far memory grows while minibatches come from files, as rows become more, and where the files
+are read whole.
 
-Each run has a process of its own, which compiles first. What it takes for itself is told apart from pages of the files
-that the system has lent it, and takes back when memory is short. Linux tells both.
+Each run has a process of its own, which compiles first. What it takes for itself is told apart from
+pages of the files that the system has lent it, and takes back when memory is short. Linux tells
+both.
 """
 
 import itertools
@@ -31,14 +33,19 @@ SCATTER = 5.0  # megabytes by which runs differ: the allocator, and what compili
 def units():
     """A run of a way and a number of rows each."""
     each = itertools.product(SETTINGS["ways"], SETTINGS["rows"], range(SETTINGS["runs"]))
-    return {f"{way} {rows}, run {run}": {"way": way, "rows": rows, "run": run} for way, rows, run in each}
+    return {
+        f"{way} {rows}, run {run}": {"way": way, "rows": rows, "run": run}
+        for way, rows, run in each
+    }
 
 
 SMALL = units()["SG-MCMC 100000, run 0"]
 
 
 def unit(way, rows, run):
-    """Megabytes of the files, and by how many the process grew: for itself, and at most, with pages of the files."""
+    """Megabytes of the files, and by how many the process grew: for itself, and at most, with pages
+    of the files.
+    """
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), rows)
         size = sum(path.stat().st_size for path in Path(folder).iterdir())
@@ -62,13 +69,20 @@ def measured(way, rows, folder):
     given = [way, rows, folder, SETTINGS["batch"], SETTINGS["steps"], SETTINGS["stretch"]]
     command = [sys.executable, "-m", streaming.main.__module__, *map(str, given)]
     root = Path(__file__).resolve().parents[2]
-    done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True, timeout=600, check=True)
+    done = subprocess.run(
+        command, cwd=root, stdout=subprocess.PIPE, text=True, timeout=600, check=True
+    )
     return [float(word) for word in done.stdout.split()]
 
 
 def score(drawn, way, rows, run):
     """The same as numbers, with the error that ``--check`` goes by."""
-    return {"way": way, "rows": rows, "own_error": SCATTER, **{name: float(value) for name, value in drawn.items()}}
+    return {
+        "way": way,
+        "rows": rows,
+        "own_error": SCATTER,
+        **{name: float(value) for name, value in drawn.items()},
+    }
 
 
 def rows(scored):

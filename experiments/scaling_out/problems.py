@@ -1,4 +1,6 @@
-"""What ``fit`` fits: a problem returns a log density of a position and of data, shapes of a position, and the data."""
+"""What ``fit`` fits: a problem returns a log density of a position and of data, shapes of a
+position, and the data.
+"""
 
 from helpers import densities, hierarchical, networks
 from helpers.data import rotated_moons, two_moons
@@ -32,9 +34,11 @@ def moons(num_rows: int) -> tuple[Callable, Any, densities.Observed]:
 
 
 def tasks(num_tasks: int, gathered: bool = True) -> tuple[Callable, Any, densities.Observed]:
-    """The hierarchical network on so many rotated moons, ``hierarchical.log_density``; tasks are what is divided.
+    """The hierarchical network on so many rotated moons, ``hierarchical.log_density``; tasks are
+    what is divided.
 
-    The gradient of each task's own weights is gathered on all devices, for a sampler, or stays where it is.
+    The gradient of each task's own weights is gathered on all devices, for a sampler, or stays
+    where it is.
     """
     drawn = rotated_moons(shared.key(11, "tasks"), num_tasks, num_test=1)
     network, hyperprior = networks.MLP(), tfd.HalfNormal(1.0)

@@ -1,15 +1,17 @@
-"""One posterior over the devices of a mesh: what is a sum over data or tasks is summed where they lie.
+"""One posterior over the devices of a mesh: what is a sum over data or tasks is summed where they
+lie.
 
-A mesh of ``processes.grid`` has rows. Chains are divided among rows, which talk after warm-up, when chains agree on a
-metric, and after a stretch, when every process gets the draws of all. Within a row data are divided among devices,
-which talk once a gradient: a sum.
+A mesh of ``processes.grid`` has rows. Chains are divided among rows, which talk after warm-up, when
+chains agree on a metric, and after a stretch, when every process gets the draws of all. Within a
+row data are divided among devices, which talk once a gradient: a sum.
 
     total = sharded.summed(lambda params, _, observed: log_likelihood(params, observed).sum())
     log_density = lambda params, observed: densities.log_prior(params, scales) + total(params, None, observed)
     posterior = sharded.sample(key, log_density, starts, mesh, data=observed)
 
-Draws are those of ``mcmc.sample`` but for rounding. They do not depend on how many processes share the rows, nor on
-whether the run was stopped: with a folder it is kept there, stretch by stretch, and goes on where it was.
+Draws are those of ``mcmc.sample`` but for rounding. They do not depend on how many processes share
+the rows, nor on whether the run was stopped: with a folder it is kept there, stretch by stretch,
+and goes on where it was.
 """
 
 from helpers import checks, hmc, mcmc
@@ -34,8 +36,8 @@ from jaxtyping import Array, Key
 
 from experiments.scaling_out import kept
 
-# Draws are to be those of `mcmc.sample`, so its private parts (`mcmc._check`, `mcmc._share`, `hmc._flat`) are used
-# here, and not written again. The tests of the draws fail if those change.
+# Draws are to be those of `mcmc.sample`, so its private parts (`mcmc._check`, `mcmc._share`,
+# `hmc._flat`) are used here, and not written again. The tests of the draws fail if those change.
 AXIS = "data"
 
 
@@ -56,7 +58,8 @@ DRAWN = 0, hmc.Stats(0, 0, 0, 0, 0)
 
 
 def place(tree: Any, mesh: Mesh, axis: str | None = None) -> Any:
-    """Put a tree on the devices of a mesh, its leading axis divided along one of the mesh's, or whole on each.
+    """Put a tree on the devices of a mesh, its leading axis divided along one of the mesh's, or
+    whole on each.
 
     Every process has the tree, or a memory map of it, and reads of it what its own devices take.
 
@@ -67,20 +70,26 @@ def place(tree: Any, mesh: Mesh, axis: str | None = None) -> Any:
 
     def one(leaf):
         if axis is not None and (not np.ndim(leaf) or len(leaf) % parts):
-            raise ValueError(f"given a leaf of shape {np.shape(leaf)}, expected a leading axis in {parts} equal parts")
+            raise ValueError(
+                f"given a leaf of shape {np.shape(leaf)}, expected a leading axis in {parts} equal parts"
+            )
         whole = leaf if np.ndim(leaf) else np.asarray(leaf)
-        return jax.make_array_from_callback(whole.shape, sharding, lambda index: np.asarray(whole[index]), whole.dtype)
+        return jax.make_array_from_callback(
+            whole.shape, sharding, lambda index: np.asarray(whole[index]), whole.dtype
+        )
 
     return jax.tree.map(one, tree)
 
 
 def summed(function: Callable, gathered: bool = False) -> Callable:
-    """Return ``f(shared, own, data)``, the sum over the devices of a row of ``function(shared, own, data)``.
+    """Return ``f(shared, own, data)``, the sum over the devices of a row of ``function(shared, own,
+    data)``.
 
-    Value and gradient are found together, and summed over devices as one vector. ``shared`` is whole on each device.
-    ``own`` is what each part of the data has for itself, such as the weights of each task. It is divided like the data,
-    and so is its gradient; or it is whole on each device, and its gradient is ``gathered`` there, which ``sample``
-    needs. Data have gradient 0. To be called under ``jax.set_mesh`` of a mesh with the axis "data".
+    Value and gradient are found together, and summed over devices as one vector. ``shared`` is
+    whole on each device. ``own`` is what each part of the data has for itself, such as the weights
+    of each task. It is divided like the data, and so is its gradient; or it is whole on each
+    device, and its gradient is ``gathered`` there, which ``sample`` needs. Data have gradient 0. To
+    be called under ``jax.set_mesh`` of a mesh with the axis "data".
     """
 
     def local(shared, own, data):
@@ -142,24 +151,32 @@ def sample(
     every: int | None = None,
     folder: Path | None = None,
 ) -> mcmc.Posterior:
-    """Draw as ``mcmc.sample`` does, chains divided among the rows of a mesh and data among the devices of a row.
+    """Draw as ``mcmc.sample`` does, chains divided among the rows of a mesh and data among the
+    devices of a row.
 
-    Every process calls this with the same arguments and has the whole posterior in the end. The density is of a
-    position and of data, whose leading axes are divided; what it sums over data goes through ``summed``. Positions are
-    whole on every device, so what ``own`` there is, is ``gathered``.
+    Every process calls this with the same arguments and has the whole posterior in the end. The
+    density is of a position and of data, whose leading axes are divided; what it sums over data
+    goes through ``summed``. Positions are whole on every device, so what ``own`` there is, is
+    ``gathered``.
 
     Args:
-        every: turns of a stretch: draws, and before them the quarter of warm-up that tunes the step size; all of them
-            by default, in one stretch.
-        folder: where the run is kept, after warm-up and after each stretch; a run that is found there goes on.
+        every: turns of a stretch: draws, and before them the quarter of warm-up that tunes the step
+            size; all of them by default, in one stretch.
+        folder: where the run is kept, after warm-up and after each stretch; a run that is found
+            there goes on.
 
-    ValueError: as ``mcmc.sample``; chains, data or turns that do not divide evenly; a folder with another run.
+    ValueError: as ``mcmc.sample``; chains, data or turns that do not divide evenly; a folder with
+    another run.
     FloatingPointError: a warm-up or draws that are not finite.
     """
-    batch = mcmc._check(initial_positions, None, num_warmup, num_samples, target_acceptance, max_tree_depth)
+    batch = mcmc._check(
+        initial_positions, None, num_warmup, num_samples, target_acceptance, max_tree_depth
+    )
     (num_chains,), num_rows = batch, mesh.shape["row"]
     if num_chains % num_rows:
-        raise ValueError(f"initial_positions: given {num_chains} chains, expected a multiple of the {num_rows} rows")
+        raise ValueError(
+            f"initial_positions: given {num_chains} chains, expected a multiple of the {num_rows} rows"
+        )
     num_nuts = 3 * num_warmup // 4
     num_tuning = num_warmup - num_nuts
     num_turns = num_tuning + num_samples
@@ -182,18 +199,34 @@ def sample(
         return together(jax.tree.map(np.asarray, found), rows)
 
     def warm_up(key, position, data):
-        return hmc.warm_up(log_density, num_nuts, target_acceptance, max_tree_depth, key, position, None, data)
+        return hmc.warm_up(
+            log_density, num_nuts, target_acceptance, max_tree_depth, key, position, None, data
+        )
 
     def begun():
         learnt = each(_whole(warm_up), keys[0], starts)
         _check_finite("warm-up", learnt, batch)
         learnt, shared = mcmc._share(learnt, batch)
-        return each(_whole(partial(_begin, log_density, target_acceptance)), keys[1], learnt, shared)
+        return each(
+            _whole(partial(_begin, log_density, target_acceptance)), keys[1], learnt, shared
+        )
 
-    turns = _keys(keys[1], num_tuning, num_samples), np.tile(np.arange(num_turns) < num_tuning, (num_chains, 1))
+    turns = (
+        _keys(keys[1], num_tuning, num_samples),
+        np.tile(np.arange(num_turns) < num_tuning, (num_chains, 1)),
+    )
     stretch = _whole(partial(_stretch, log_density, target_acceptance))
-    settings = {"num_warmup": num_warmup, "num_samples": num_samples, "target_acceptance": target_acceptance}
-    settings |= {"max_tree_depth": max_tree_depth, "every": every, "chains": num_chains, "key": keys.tolist()}
+    settings = {
+        "num_warmup": num_warmup,
+        "num_samples": num_samples,
+        "target_acceptance": target_acceptance,
+    }
+    settings |= {
+        "max_tree_depth": max_tree_depth,
+        "every": every,
+        "chains": num_chains,
+        "key": keys.tolist(),
+    }
     # BlackJAX mixes types and ranks.
     with (
         jax.numpy_dtype_promotion("standard"),
@@ -210,8 +243,13 @@ def sample(
             parts = [kept.read(manager, step, (CARRY, DRAWN))[1] for step in range(1, last + 1)]
             values = each(_whole(partial(_value, log_density)), carry.chain.position, starts)
             if not np.allclose(values, carry.chain.logdensity, rtol=1e-3):
-                found, other = carry.chain.logdensity.tolist(), "of other data, or of another density"
-                raise ValueError(f"folder: given a run of log densities {found}, expected {values.tolist()}: {other}")
+                found, other = (
+                    carry.chain.logdensity.tolist(),
+                    "of other data, or of another density",
+                )
+                raise ValueError(
+                    f"folder: given a run of log densities {found}, expected {values.tolist()}: {other}"
+                )
         for step in range(last + 1, num_turns // every + 1):
             stretch_turns = take(turns, np.s_[:, (step - 1) * every : step * every])
             carry, drawn = each(stretch, carry, *stretch_turns, starts)
@@ -223,12 +261,15 @@ def sample(
 
 
 def together(found: dict[int, Any], rows: dict[int, Mesh]) -> Any:
-    """Return what was found of chains, by chain, as one tree with leading axis [chain], in every process.
+    """Return what was found of chains, by chain, as one tree with leading axis [chain], in every
+    process.
 
     A chain's numbers come from the process that has the first device of its row.
     """
     owner = np.array([row.devices.flat[0].process_index for row in rows.values()])
-    shape = jax.tree.map(lambda a: np.zeros((len(rows), *a.shape), a.dtype), next(iter(found.values())))
+    shape = jax.tree.map(
+        lambda a: np.zeros((len(rows), *a.shape), a.dtype), next(iter(found.values()))
+    )
     for chain, tree in found.items():
         jax.tree.map(lambda whole, part: whole.__setitem__(chain, part), shape, tree)
     return take(multihost_utils.process_allgather(shape), np.s_[owner, np.arange(len(rows))])
@@ -254,7 +295,9 @@ def _keys(keys, num_tuning, num_samples):
 
     def of_chain(key):
         key_tuning, key_draws, _ = jax.random.split(jax.random.wrap_key_data(key), 3)
-        return jnp.concatenate([jax.random.split(key_tuning, num_tuning), jax.random.split(key_draws, num_samples)])
+        return jnp.concatenate(
+            [jax.random.split(key_tuning, num_tuning), jax.random.split(key_draws, num_samples)]
+        )
 
     return np.asarray(jax.random.key_data(jax.vmap(of_chain)(keys)))
 
@@ -262,10 +305,17 @@ def _keys(keys, num_tuning, num_samples):
 def _begin(log_density, target_acceptance, key, learnt, shared, data):
     """Return a chain before its first turn."""
     start, _, density = hmc._flat(log_density, learnt.position, None, data)
-    chain = blackjax.dynamic_hmc.init(start, density, jax.random.split(jax.random.wrap_key_data(key), 3)[2])
+    chain = blackjax.dynamic_hmc.init(
+        start, density, jax.random.split(jax.random.wrap_key_data(key), 3)[2]
+    )
     adaptation = dual_averaging_adaptation(target_acceptance)[0](learnt.step_size)
     return Carry(
-        _packed(chain), adaptation, jnp.exp(learnt.log_inverse_metric), learnt.num_steps, learnt.at_limit, shared
+        _packed(chain),
+        adaptation,
+        jnp.exp(learnt.log_inverse_metric),
+        learnt.num_steps,
+        learnt.at_limit,
+        shared,
     )
 
 
@@ -274,17 +324,23 @@ def _value(log_density, vector, position, data):
 
 
 def _stretch(log_density, target_acceptance, carry, keys, tuned, position, data):
-    """Let a chain take some turns of ``hmc.draw``; return how it goes on, and vectors and statistics of each turn."""
+    """Let a chain take some turns of ``hmc.draw``; return how it goes on, and vectors and
+    statistics of each turn.
+    """
     *_, density = hmc._flat(log_density, position, None, data)
     _, update, final = dual_averaging_adaptation(target_acceptance)
     most = 2 * jnp.ceil(carry.mean_steps).astype(int)
-    kernel = blackjax.dynamic_hmc.build_kernel(integration_steps_fn=lambda key: jax.random.randint(key, (), 1, most))
+    kernel = blackjax.dynamic_hmc.build_kernel(
+        integration_steps_fn=lambda key: jax.random.randint(key, (), 1, most)
+    )
 
     def turn(state, inputs):
         chain, adaptation = state
         key, tuning = inputs
         step_size = jnp.where(tuning, jnp.exp(adaptation.log_step_size), final(adaptation))
-        moved, info = kernel(jax.random.wrap_key_data(key), chain, density, step_size, carry.inverse_metric)
+        moved, info = kernel(
+            jax.random.wrap_key_data(key), chain, density, step_size, carry.inverse_metric
+        )
         tuned = update(adaptation, info.acceptance_rate)
         adaptation = jax.tree.map(lambda new, old: jnp.where(tuning, new, old), tuned, adaptation)
         energy = (carry.inverse_metric * info.momentum**2).sum() / 2 - chain.logdensity
@@ -310,7 +366,15 @@ def _posterior(carry, drawn, starts, target_acceptance):
     draws = jax.tree.map(np.asarray, jax.vmap(jax.vmap(unravel))(vectors))
     step_size = np.asarray(dual_averaging_adaptation(target_acceptance)[2](carry.adaptation))
     none, chain = np.full(num_chains, np.nan), np.arange(num_chains)
-    learnt = step_size, carry.inverse_metric, carry.mean_steps, carry.at_limit, chain, carry.shared, none
+    learnt = (
+        step_size,
+        carry.inverse_metric,
+        carry.mean_steps,
+        carry.at_limit,
+        chain,
+        carry.shared,
+        none,
+    )
     return mcmc.Posterior(draws, stats, mcmc.Warmup(*learnt))
 
 

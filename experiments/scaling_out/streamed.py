@@ -1,10 +1,12 @@
-"""Minibatches from files larger than memory: the same samplers and fits, one stretch of steps after the other.
+"""Minibatches from files larger than memory: the same samplers and fits, one stretch of steps after
+the other.
 
     draws = streamed.sample(key, algorithm, starts, folder, batch_size=100, step_size=1e-3, ...)  # as sgmcmc.sample
     state, losses = streamed.fit(key, svi, folder, batch_size=100, num_steps=10_000)  # NumPyro's SVI
 
-A folder has a file NAME.npy for each array of the data, all with leading axis [datum]. They are mapped into memory for
-a stretch of steps, whose rows are read, and then let go. Memory grows with a stretch, and not with the data.
+A folder has a file NAME.npy for each array of the data, all with leading axis [datum]. They are
+mapped into memory for a stretch of steps, whose rows are read, and then let go. Memory grows with a
+stretch, and not with the data.
 """
 
 from helpers import checks, sgmcmc
@@ -36,7 +38,9 @@ def files(folder: Path) -> dict[str, np.ndarray]:
 
 
 def rows(folder: Path, chosen: Int[np.ndarray, "*batch"]) -> dict[str, np.ndarray]:
-    """Read the chosen rows of a folder, a few at a time: a row brings its surroundings with it, up to a megabyte."""
+    """Read the chosen rows of a folder, a few at a time: a row brings its surroundings with it, up
+    to a megabyte.
+    """
     found = {}
     for name, values in files(folder).items():
         found[name] = np.empty((*chosen.shape, *values.shape[1:]), values.dtype)
@@ -63,7 +67,8 @@ def sample(
 ) -> Any:
     """Draw what ``sgmcmc.sample`` draws from data in memory, with replacement and in one cycle.
 
-    A minibatch is a dict of arrays. A stretch is a draw: it has ``thin`` steps. Chains run one after the other.
+    A minibatch is a dict of arrays. A stretch is a draw: it has ``thin`` steps. Chains run one
+    after the other.
 
     ValueError: as ``sgmcmc.sample``; a folder without data.
     FloatingPointError: a chain that is not finite.
@@ -74,7 +79,10 @@ def sample(
     checks.count(least=0, num_warmup=num_warmup)
     block = max(size for size in range(1, 51) if num_warmup % size == 0)
     step_sizes = jnp.asarray(sgmcmc._step_sizes(step_size, num_warmup + num_samples * thin))
-    warm, rest = step_sizes[:num_warmup].reshape(-1, block), step_sizes[num_warmup:].reshape(num_samples, thin)
+    warm, rest = (
+        step_sizes[:num_warmup].reshape(-1, block),
+        step_sizes[num_warmup:].reshape(num_samples, thin),
+    )
 
     def step(state, inputs, batch):
         key, step_size = inputs
@@ -95,30 +103,48 @@ def sample(
     def several(state, key, step_sizes):
         key_batches, key_steps = jax.random.split(key)
         inputs = jax.random.split(key_steps, len(step_sizes)), step_sizes
-        return _steps(step, state, inputs, rows(folder, _chosen(key_batches, folder, (len(step_sizes), batch_size))))[0]
+        return _steps(
+            step,
+            state,
+            inputs,
+            rows(folder, _chosen(key_batches, folder, (len(step_sizes), batch_size))),
+        )[0]
 
     # BlackJAX mixes types and ranks.
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         keys = jax.random.split(key, (num_chains, 2))
-        parts = [one_chain(jax.tree.map(lambda a: a[i], initial_positions), keys[i]) for i in range(num_chains)]
+        parts = [
+            one_chain(jax.tree.map(lambda a: a[i], initial_positions), keys[i])
+            for i in range(num_chains)
+        ]
     draws = jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
     sgmcmc._check_finite(draws, num_chains)
     return draws
 
 
 def fit(
-    key: Key[Array, ""], svi: SVI, folder: Path, *, batch_size: int, num_steps: int, stretch: int = 100
+    key: Key[Array, ""],
+    svi: SVI,
+    folder: Path,
+    *,
+    batch_size: int,
+    num_steps: int,
+    stretch: int = 100,
 ) -> tuple[Any, np.ndarray]:
-    """Fit a guide on minibatches; return the state of ``svi``, for ``svi.get_params``, and the loss of every step.
+    """Fit a guide on minibatches; return the state of ``svi``, for ``svi.get_params``, and the loss
+    of every step.
 
-    The model takes a minibatch, a dict of arrays, and scales it up by ``numpyro.handlers.scale``. A ``numpyro.plate``
-    of all rows would do so, too, and draw a subsample of them that nobody needs, from a list of their numbers.
+    The model takes a minibatch, a dict of arrays, and scales it up by ``numpyro.handlers.scale``. A
+    ``numpyro.plate`` of all rows would do so, too, and draw a subsample of them that nobody needs,
+    from a list of their numbers.
 
     ValueError: a folder without data, steps that are no multiple of a stretch.
     """
     checks.count(batch_size=batch_size, num_steps=num_steps, stretch=stretch)
     if num_steps % stretch:
-        raise ValueError(f"num_steps: given {num_steps}, expected a multiple of the {stretch} steps of a stretch")
+        raise ValueError(
+            f"num_steps: given {num_steps}, expected a multiple of the {stretch} steps of a stretch"
+        )
 
     def step(state, _, batch):
         return svi.update(state, batch)
@@ -128,7 +154,9 @@ def fit(
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         state = svi.init(key_init, rows(folder, _chosen(key_first, folder, (batch_size,))))
         for key in keys:
-            state, found = _steps(step, state, None, rows(folder, _chosen(key, folder, (stretch, batch_size))))
+            state, found = _steps(
+                step, state, None, rows(folder, _chosen(key, folder, (stretch, batch_size)))
+            )
             losses.append(np.asarray(found))
     return state, np.concatenate(losses)
 

@@ -1,4 +1,5 @@
-"""Runs minibatches from a folder and prints by how many megabytes the process grew: ``memory`` starts it.
+"""Runs minibatches from a folder and prints by how many megabytes the process grew: ``memory``
+starts it.
 
 The first number is what the process took for itself, the second the most that it had at any time.
 """
@@ -35,22 +36,32 @@ def main(way: str, rows: str, folder: str, batch: str, steps: str, stretch: str)
 
 
 def memory():
-    """Read kilobytes, by Linux's names: RssAnon is the process's own, VmRSS all, VmHWM the most of all so far."""
+    """Read kilobytes, by Linux's names: RssAnon is the process's own, VmRSS all, VmHWM the most of
+    all so far.
+    """
     lines = Path("/proc/self/status").read_text().splitlines()
-    return {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines) if "kB" in rest}
+    return {
+        name: int(rest.split()[0])
+        for name, _, rest in (line.partition(":") for line in lines)
+        if "kB" in rest
+    }
 
 
 def sampled(steps, rows, folder, batch, stretch):
     """Langevin dynamics."""
     key, start = jax.random.key(1), jnp.zeros((1, streamed.files(folder)["x"].shape[1]))
-    return streamed.sample(key, langevin(rows), start, folder, **sizes_of(steps, rows, batch, stretch))
+    return streamed.sample(
+        key, langevin(rows), start, folder, **sizes_of(steps, rows, batch, stretch)
+    )
 
 
 def loaded(steps, rows, folder, batch, stretch):
     """The same from data that are read whole."""
     data = {name: jnp.array(values) for name, values in streamed.files(folder).items()}
     key, start = jax.random.key(1), jnp.zeros((1, data["x"].shape[1]))
-    return data, sgmcmc.sample(key, langevin(rows), start, data, **sizes_of(steps, rows, batch, stretch))
+    return data, sgmcmc.sample(
+        key, langevin(rows), start, data, **sizes_of(steps, rows, batch, stretch)
+    )
 
 
 def fitted(steps, rows, folder, batch, stretch):
@@ -62,7 +73,9 @@ def fitted(steps, rows, folder, batch, stretch):
             numpyro.sample("y", dist.Normal(part["x"] @ w, 1.0), obs=part["y"])
 
     svi = SVI(model, AutoNormal(model), optax.adam(0.01), Trace_ELBO())
-    return streamed.fit(jax.random.key(1), svi, folder, batch_size=batch, num_steps=steps, stretch=stretch)
+    return streamed.fit(
+        jax.random.key(1), svi, folder, batch_size=batch, num_steps=steps, stretch=stretch
+    )
 
 
 def langevin(rows):

@@ -3,8 +3,8 @@
     python -m experiments.scaling_out.sweep 1000                                        # the cores of this machine
     DASK_SCHEDULER_ADDRESS=tcp://HOST:8786 python -m experiments.scaling_out.sweep 1000  # the workers of a cluster
 
-A worker that dies is started again, and what it had not finished is done once more. A group under which one worker
-after the other dies is given up, and the others go on.
+A worker that dies is started again, and what it had not finished is done once more. A group under
+which one worker after the other dies is given up, and the others go on.
 """
 
 from helpers import densities, mcmc, networks
@@ -26,10 +26,14 @@ LOG_DENSITY = densities.flat_log_density(NETWORK)  # one for all, so that a work
 
 
 def group(number: int) -> dict:
-    """Return a group: 20 to 60 rows, filled up to 60 by rows of weight 0, so that one program fits all groups."""
+    """Return a group: 20 to 60 rows, filled up to 60 by rows of weight 0, so that one program fits
+    all groups.
+    """
     random = np.random.default_rng([17, number])
     x, angle = random.normal(size=(MOST_ROWS, NUM_FEATURES)), random.normal()
-    y = random.random(MOST_ROWS) < 1 / (1 + np.exp(-3 * (x[:, 0] * np.cos(angle) + x[:, 1] * np.sin(angle))))
+    y = random.random(MOST_ROWS) < 1 / (
+        1 + np.exp(-3 * (x[:, 0] * np.cos(angle) + x[:, 1] * np.sin(angle)))
+    )
     weight = np.arange(MOST_ROWS) < random.integers(20, MOST_ROWS + 1)
     return {"number": number, "x": x, "y": y.astype(int), "weight": weight}
 
@@ -39,27 +43,42 @@ def fit(of: dict, num_warmup: int = 300, num_samples: int = 500) -> dict:
     observed = densities.observe(of["x"], of["y"], jnp.array([1.0, 3.0]), weight=of["weight"])
     key, key_starts = (shared.key(17, name, of["number"]) for name in ("chains", "starts"))
     starts = mcmc.normal_starts(key_starts, networks.parameter_shapes(NETWORK, NUM_FEATURES), (4,))
-    posterior = mcmc.sample(key, LOG_DENSITY, starts, data=observed, num_warmup=num_warmup, num_samples=num_samples)
+    posterior = mcmc.sample(
+        key, LOG_DENSITY, starts, data=observed, num_warmup=num_warmup, num_samples=num_samples
+    )
     log_density = np.asarray(posterior.stats.log_density, np.float64)
-    return {"mean log density": float(log_density.mean()), "divergences": int(posterior.stats.diverging.sum())}
+    return {
+        "mean log density": float(log_density.mean()),
+        "divergences": int(posterior.stats.diverging.sum()),
+    }
 
 
-def sweep(client: Client, function: Callable, groups: Iterable[dict], **sizes: Any) -> Iterator[tuple[int, Any]]:
-    """Yield number and ``function(group, **sizes)`` of each group as workers finish them, or the error that it met.
+def sweep(
+    client: Client, function: Callable, groups: Iterable[dict], **sizes: Any
+) -> Iterator[tuple[int, Any]]:
+    """Yield number and ``function(group, **sizes)`` of each group as workers finish them, or the
+    error that it met.
 
-    A group under which worker after worker died gives a MemoryError if they were ended for their memory.
+    A group under which worker after worker died gives a MemoryError if they were ended for their
+    memory.
     """
     futures = {client.submit(function, of, **sizes, pure=False): of["number"] for of in groups}
     for future in as_completed(list(futures)):
         error = future.exception()
-        if isinstance(error, KilledWorker) and (ended := client.get_events("worker-restart-memory")):
+        if isinstance(error, KilledWorker) and (
+            ended := client.get_events("worker-restart-memory")
+        ):
             size = max(event["rss"] for _, event in ended) / 2**20
-            error = MemoryError(f"group {futures[future]}: its workers exceeded their memory, with {size:.0f} MB")
+            error = MemoryError(
+                f"group {futures[future]}: its workers exceeded their memory, with {size:.0f} MB"
+            )
         yield futures.pop(future), future.result() if error is None else error
 
 
 def main(num_groups: int) -> None:
-    """Fit so many groups on the cluster that Dask's configuration names, or else on a worker for each core."""
+    """Fit so many groups on the cluster that Dask's configuration names, or else on a worker for
+    each core.
+    """
     with connected() as client:
         found = dict(sweep(client, fit, map(group, range(num_groups))))
     failed = {number: one for number, one in found.items() if isinstance(one, Exception)}
@@ -67,6 +86,7 @@ def main(num_groups: int) -> None:
 
 
 if __name__ == "__main__":
-    from experiments.scaling_out import sweep as here  # workers look for functions there; in __main__ they go by value
+    # workers look for functions there; in __main__ they go by value
+    from experiments.scaling_out import sweep as here
 
     here.main(int(sys.argv[1]))

@@ -1,4 +1,5 @@
-"""Times gradients of two joined processes, in turns of one alone and both together: ``costs`` starts both.
+"""Times gradients of two joined processes, in turns of one alone and both together: ``costs``
+starts both.
 
 Process 0 writes a file that ``costs`` reads.
 """
@@ -12,7 +13,8 @@ import numpy as np
 
 from experiments.scaling_out import processes
 
-# What is divided, of which problem; and whether the gradient of each task's own weights is gathered.
+# What is divided, of which problem; and whether the gradient of each task's own weights is
+# gathered.
 KINDS = {
     "chains": ("moons", {}),
     "data": ("moons", {}),
@@ -22,9 +24,11 @@ KINDS = {
 
 
 def main(file: str, kind: str, size: str, turns: str, seconds: str, number: str, at: str) -> None:
-    """Time gradients of ``size`` rows or tasks in process 0 alone, and of as many in each process, in turns.
+    """Time gradients of ``size`` rows or tasks in process 0 alone, and of as many in each process,
+    in turns.
 
-    Chains have a problem each and do not sum; data and tasks are of one problem, twice as large, and sum.
+    Chains have a problem each and do not sum; data and tasks are of one problem, twice as large,
+    and sum.
     """
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {int(number)})  # a core each
@@ -41,7 +45,8 @@ def main(file: str, kind: str, size: str, turns: str, seconds: str, number: str,
     for turn in range(int(turns)):
         for i, timed in enumerate((alone, together)):
             multihost_utils.sync_global_devices("begin")
-            if timed is together or jax.process_index() == 0:  # the other one waits for the next turn
+            # the other one waits for the next turn
+            if timed is together or jax.process_index() == 0:
                 found[i, turn] = timed(count) / count
     slowest = multihost_utils.process_allgather(found).max(axis=0)
     if jax.process_index() == 0:
@@ -49,7 +54,9 @@ def main(file: str, kind: str, size: str, turns: str, seconds: str, number: str,
 
 
 def timer(kind, size, mesh):
-    """Return a function of a count that takes so many gradients of a problem on a mesh, and returns the seconds."""
+    """Return a function of a count that takes so many gradients of a problem on a mesh, and returns
+    the seconds.
+    """
     from experiments.scaling_out import problems, sharded
 
     name, options = KINDS[kind]
@@ -65,7 +72,10 @@ def timer(kind, size, mesh):
         return jax.lax.fori_loop(0, count, step, (position, 0.0))
 
     divided = {"offset"} if options.get("gathered") is False else set()
-    placed = {name: sharded.place(part, mesh, "data" if name in divided else None) for name, part in position.items()}
+    placed = {
+        name: sharded.place(part, mesh, "data" if name in divided else None)
+        for name, part in position.items()
+    }
     arguments = placed, sharded.place(data, mesh, "data")
 
     def timed(count):

@@ -1,4 +1,5 @@
-"""Times a list of groups that one worker fits, and two: ``python -m experiments.scaling_out.workers FILE GROUPS``.
+"""Times a list of groups that one worker fits, and two: ``python -m experiments.scaling_out.workers
+FILE GROUPS``.
 
 ``costs`` starts it, and reads the file. The workers are those of ``make results``, one core each.
 """
@@ -22,7 +23,12 @@ from experiments.scaling_out import sweep
 def main(file: str, num_groups: str) -> None:
     """Time groups on one worker, both, both, one; the workers have compiled before."""
     groups = [sweep.group(number) for number in range(int(num_groups))]
-    settings = {"n_workers": 2, "threads_per_worker": 1, "preload": engine.dask_setup.__module__, "silence_logs": 50}
+    settings = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "preload": engine.dask_setup.__module__,
+        "silence_logs": 50,
+    }
     quiet = {"scheduler_kwargs": {"dashboard": False, "dashboard_address": "127.0.0.1:0"}}
     with (
         tempfile.TemporaryDirectory() as scratch,

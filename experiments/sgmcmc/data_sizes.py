@@ -1,13 +1,15 @@
-"""What a thousand to a million data cost a minibatch sampler and the full sampler, and what is near the posterior.
+"""What a thousand to a million data cost a minibatch sampler and the full sampler, and what is near
+the posterior.
 
-Times are of one step in a compiled loop: two lengths are timed and subtracted. The whole gradient goes through
-the data in chunks, so that its memory does not grow.
+Times are of one step in a compiled loop: two lengths are timed and subtracted. The whole gradient
+goes through the data in chunks, so that its memory does not grow.
 
-At a thousand and ten thousand data a long run of the book's sampler is the reference; samplers are tuned by the rule
-of ``tuned``, which does not see it. What data leave open shrinks with the root of their number, and with it the
-margin of the rule and the limit of what is near. Beyond, a reference could only be Laplace's approximation of one
-copy, mended by importance weights: its Pareto k-hat says whether it may be one, up to 0.7. It is also found at ten
-thousand data, where the sampler tells whether k-hat is right. Samplers are not run where nothing can be said of them.
+At a thousand and ten thousand data a long run of the book's sampler is the reference; samplers are
+tuned by the rule of ``tuned``, which does not see it. What data leave open shrinks with the root of
+their number, and with it the margin of the rule and the limit of what is near. Beyond, a reference
+could only be Laplace's approximation of one copy, mended by importance weights: its Pareto k-hat
+says whether it may be one, up to 0.7. It is also found at ten thousand data, where the sampler
+tells whether k-hat is right. Samplers are not run where nothing can be said of them.
 """
 
 from helpers import data, diagnostics, hierarchical, mcmc, metrics, networks
@@ -35,7 +37,8 @@ RUN = {
     "rounds": 5,
     "batch_size": 50,
     "num_chains": 4,
-    "tuning": {"num_steps": 240_000, "num_draws": 250, "batch_size": 50},  # minibatch gradients, each chain
+    # minibatch gradients, each chain
+    "tuning": {"num_steps": 240_000, "num_draws": 250, "batch_size": 50},
     "final": {"num_steps": 400_000, "num_draws": 500, "batch_size": 50},
     "limit_at_500": tuned.LIMIT,
     "margin_at_500": tuned.MARGIN,
@@ -65,13 +68,27 @@ SMALL = {"size": 1000, "arm": "SGLD", "seed": 0}
 
 
 def units() -> dict[str, dict]:
-    """Return the long runs, by seed the minibatch samplers, Laplace's approximations, and the times."""
+    """Return the long runs, by seed the minibatch samplers, Laplace's approximations, and the
+    times.
+    """
     found = [(int(size), REFERENCE, 0) for size in reversed(RUN["reference"])]
     arms, seeds = [*reversed(RUN["times_size"])], SETTINGS["num_seeds"]
-    found += [(int(size), arm, seed) for size, count in seeds.items() for seed in range(count) for arm in arms]
-    found += [(int(size), LAPLACE, start) for size, count in RUN["laplace"].items() for start in range(count)]
+    found += [
+        (int(size), arm, seed)
+        for size, count in seeds.items()
+        for seed in range(count)
+        for arm in arms
+    ]
+    found += [
+        (int(size), LAPLACE, start)
+        for size, count in RUN["laplace"].items()
+        for start in range(count)
+    ]
     found += [(size, TIMES, 0) for size in RUN["sizes"]]
-    return {f"{size}, {arm}, {seed}": {"size": size, "arm": arm, "seed": seed} for size, arm, seed in found}
+    return {
+        f"{size}, {arm}, {seed}": {"size": size, "arm": arm, "seed": seed}
+        for size, arm, seed in found
+    }
 
 
 def problem(size: int) -> data.Tasks:
@@ -80,7 +97,9 @@ def problem(size: int) -> data.Tasks:
 
 
 def unit(size: int, arm: str, seed: int) -> dict:
-    """Return times, Laplace's approximation, or weights [chain, draw] and per-datum gradients of all chains."""
+    """Return times, Laplace's approximation, or weights [chain, draw] and per-datum gradients of
+    all chains.
+    """
     tasks = problem(size)
     points = data.Points(tasks.x_train[0], tasks.y_train[0])
     shapes = networks.parameter_shapes(tuned.NETWORK, points.x.shape[-1])
@@ -96,7 +115,9 @@ def unit(size: int, arm: str, seed: int) -> dict:
     step_sizes = [times / size for times in RUN["times_size"][arm]]
     x, margin = tasks.x_test[0][: RUN["num_points"]], shrunk(RUN["margin_at_500"], size)
     runs = RUN["tuning"], RUN["final"]
-    drawn = tuned.tune_and_draw(key, arm, [0.0], step_sizes, starts, points, x, *runs, margin=margin)
+    drawn = tuned.tune_and_draw(
+        key, arm, [0.0], step_sizes, starts, points, x, *runs, margin=margin
+    )
     return drawn | {"gradients": RUN["num_chains"] * runs[1]["num_steps"] * RUN["batch_size"]}
 
 
@@ -106,12 +127,16 @@ def shrunk(at_500, size):
 
 
 def in_chunks(points):
-    """The data with leading axes [chunk, datum]: beyond what a core's cache holds a datum costs several times more."""
+    """The data with leading axes [chunk, datum]: beyond what a core's cache holds a datum costs
+    several times more.
+    """
     return jax.tree.map(lambda a: a.reshape(-1, RUN["chunk"], *a.shape[1:]), points)
 
 
 def log_density(weights, chunks):
-    """Of all data, chunk by chunk: each chunk's gradient is found with its value, while it is in the cache."""
+    """Of all data, chunk by chunk: each chunk's gradient is found with its value, while it is in
+    the cache.
+    """
     each = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(chunks.y), *a.shape)), weights)
     return log_prior(weights) + _of_chunks(each, chunks)
 
@@ -124,14 +149,19 @@ def full(key, starts, points):
     size = len(points.y)
     sizes = RUN["reference"][str(size)]
     posterior = mcmc.sample(key, log_density, starts, data=in_chunks(points), **sizes)
-    steps = posterior.stats.integration_steps.sum() + sizes["num_warmup"] * posterior.warmup.mean_steps.sum()
+    steps = (
+        posterior.stats.integration_steps.sum()
+        + sizes["num_warmup"] * posterior.warmup.mean_steps.sum()
+    )
     return {"weights": posterior.draws, "gradients": steps * size} | shared.kept_of(posterior)
 
 
 def laplace(key, start, points):
-    """Climb to a mode by Adam and then Newton's steps; draw from the normal there, with logarithms of weights.
+    """Climb to a mode by Adam and then Newton's steps; draw from the normal there, with logarithms
+    of weights.
 
-    No draws if after those steps the curvature is not positive in every direction: then it is no mode.
+    No draws if after those steps the curvature is not positive in every direction: then it is no
+    mode.
     """
     chunks = in_chunks(points)
     start, unravel = ravel_pytree(start)
@@ -167,7 +197,11 @@ def laplace(key, start, points):
         vector = vector + jnp.float32(length * move)
         if step < 0.01:
             break
-    found = {"least_eigenvalue": values[0], "newton_step": step, "log_density": float(density(vector))}
+    found = {
+        "least_eigenvalue": values[0],
+        "newton_step": step,
+        "log_density": float(density(vector)),
+    }
     if values[0] <= 0:
         return found
     normal = np.asarray(jax.random.normal(key, (RUN["laplace_draws"], vector.size)), np.float64)
@@ -176,11 +210,15 @@ def laplace(key, start, points):
 
     @jax.jit
     def gains(weights):
-        """Log likelihood of each draw less that of the mode, datum by datum: large sums would lose it."""
+        """Log likelihood of each draw less that of the mode, datum by datum: large sums would lose
+        it.
+        """
 
         def add(total, part):
             base = log_likelihood(unravel(vector), part)
-            return total + jax.lax.map(lambda w: (log_likelihood(unravel(w), part) - base).sum(), weights), None
+            return total + jax.lax.map(
+                lambda w: (log_likelihood(unravel(w), part) - base).sum(), weights
+            ), None
 
         return jax.lax.scan(add, jnp.zeros(len(weights)), chunks)[0]
 
@@ -197,7 +235,9 @@ def microseconds(start, points):
         algorithm = tuned.kernel(name, 0.0, points)
         one = on_minibatches(algorithm, size)
         found[name.split(",")[0]] = of_step(one, algorithm.init(start), points, RUN["timed_steps"])
-    return found | {"whole gradient": of_step(downhill, start, in_chunks(points), max(2, 2_000_000 // size))}
+    return found | {
+        "whole gradient": of_step(downhill, start, in_chunks(points), max(2, 2_000_000 // size))
+    }
 
 
 def downhill(key, weights, chunks):
@@ -228,7 +268,9 @@ def of_step(step, state, points, length):
 
     @jax.jit
     def loop(key, state, points, count):
-        return jax.lax.fori_loop(0, count, lambda i, s: step(jax.random.fold_in(key, i), s, points), state)
+        return jax.lax.fori_loop(
+            0, count, lambda i, s: step(jax.random.fold_in(key, i), s, points), state
+        )
 
     def seconds(count):
         began = time.process_time()
@@ -236,7 +278,10 @@ def of_step(step, state, points, length):
         return time.process_time() - began
 
     seconds(1)  # compiles
-    return [1e6 * max(seconds(2 * length) - seconds(length), 1e-9) / length for _ in range(RUN["rounds"])]
+    return [
+        1e6 * max(seconds(2 * length) - seconds(length), 1e-9) / length
+        for _ in range(RUN["rounds"])
+    ]
 
 
 def score(drawn: dict, size: int, arm: str, seed: int) -> dict:
@@ -247,9 +292,14 @@ def score(drawn: dict, size: int, arm: str, seed: int) -> dict:
     if arm == TIMES:
         best = data.bayes_optimum(tasks, tasks.x_test, 0.2)[0]
         optimum = float(metrics.negative_log_likelihood(best, y))
-        return {"bayes_nll": optimum, "microseconds": {name: t.tolist() for name, t in drawn["microseconds"].items()}}
+        return {
+            "bayes_nll": optimum,
+            "microseconds": {name: t.tolist() for name, t in drawn["microseconds"].items()},
+        }
     if arm == LAPLACE:
-        found = {name: float(drawn[name]) for name in ("least_eigenvalue", "newton_step", "log_density")}
+        found = {
+            name: float(drawn[name]) for name in ("least_eigenvalue", "newton_step", "log_density")
+        }
         if "log_weights" in drawn:
             found["k_hat"] = float(diagnostics.arviz.psislw(np.array(drawn["log_weights"]))[1])
         return found
@@ -263,7 +313,9 @@ def score(drawn: dict, size: int, arm: str, seed: int) -> dict:
     p = tuned.probabilities(drawn["weights"], x[: RUN["num_points"]])
     every = max(1, p.shape[1] // 125)
     of_test = tuned.probabilities(jax.tree.map(lambda a: a[:, ::every], drawn["weights"]), x)
-    found |= tuned.scored(of_test, y) | {"p_of_chains": tuned.rounded(p.mean(axis=1, dtype=np.float64))}
+    found |= tuned.scored(of_test, y) | {
+        "p_of_chains": tuned.rounded(p.mean(axis=1, dtype=np.float64))
+    }
     found |= {"spread": tuned.spread(p)}
     if "stats" in drawn:
         found["check"] = shared.diagnosed(shared.run_of(drawn), p[..., ::10])
@@ -272,11 +324,17 @@ def score(drawn: dict, size: int, arm: str, seed: int) -> dict:
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:
-    """Return a row for each size: times, k-hats, and where there is one the reference and the samplers."""
+    """Return a row for each size: times, k-hats, and where there is one the reference and the
+    samplers.
+    """
     settings = units()
 
     def of(size, arm):
-        return [scored[name] for name, one in settings.items() if (one["size"], one["arm"]) == (size, arm)]
+        return [
+            scored[name]
+            for name, one in settings.items()
+            if (one["size"], one["arm"]) == (size, arm)
+        ]
 
     def row(size):
         found = {"size": size, **of(size, TIMES)[0], "laplace": of(size, LAPLACE)}

@@ -1,4 +1,6 @@
-"""Preconditioned stochastic gradient Langevin dynamics (Li, Chen, Carlson and Carin 2016), in BlackJAX's shape."""
+"""Preconditioned stochastic gradient Langevin dynamics (Li, Chen, Carlson and Carin 2016), in
+BlackJAX's shape.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,15 +18,19 @@ class PSGLDState(NamedTuple):
     square: Any
 
 
-def psgld(grad_estimator: Callable, *, memory: float = 0.99, damping: float = 1.0) -> SamplingAlgorithm:
-    """Return preconditioned Langevin dynamics (Li et al. 2016), each coordinate with a step of its own.
+def psgld(
+    grad_estimator: Callable, *, memory: float = 0.99, damping: float = 1.0
+) -> SamplingAlgorithm:
+    """Return preconditioned Langevin dynamics (Li et al. 2016), each coordinate with a step of its
+    own.
 
-    With ``V`` the running mean of the squared gradient and ``G = 1 / (damping + sqrt(V))`` a step of size ``e`` is
-    ``position + e G gradient + sqrt(2 e G) noise``. The term with the derivative of ``G`` is left out, as in the
-    paper's experiments; what that costs is a bias.
+    With ``V`` the running mean of the squared gradient and ``G = 1 / (damping + sqrt(V))`` a step
+    of size ``e`` is ``position + e G gradient + sqrt(2 e G) noise``. The term with the derivative
+    of ``G`` is left out, as in the paper's experiments; what that costs is a bias.
 
     Args:
-        grad_estimator: ``grad_estimator(position, minibatch)``, of the log posterior, as BlackJAX builds it.
+        grad_estimator: ``grad_estimator(position, minibatch)``, of the log posterior, as BlackJAX
+            builds it.
         memory: share of ``V`` that is kept at each step.
         damping: in units of the gradient.
 

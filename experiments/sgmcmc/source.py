@@ -1,4 +1,6 @@
-"""What the page on minibatches and its experiments share: the source's data, and schedules of step sizes."""
+"""What the page on minibatches and its experiments share: the source's data, and schedules of step
+sizes.
+"""
 
 from helpers.data import Tasks, to_task
 
@@ -12,7 +14,8 @@ from sklearn.datasets import make_moons
 
 
 def fisher_source_moons(key: Key[Array, ""]) -> Tasks:
-    """Rebuild the points of the PyMC3 notebook on SGFS, as one task: 1000 moons of seed 0, noise 0.2, half to train.
+    """Rebuild the points of the PyMC3 notebook on SGFS, as one task: 1000 moons of seed 0, noise
+    0.2, half to train.
 
     The notebook's split has no seed; here the key makes it. Only training points set the scale.
     """
@@ -26,12 +29,15 @@ def fisher_source_moons(key: Key[Array, ""]) -> Tasks:
 
 
 def cyclical(first: float, length: int) -> Callable[[Array], Array]:
-    """Return step sizes that fall from ``first`` to 0 as half a cosine every ``length`` steps (Zhang et al. 2020)."""
+    """Return step sizes that fall from ``first`` to 0 as half a cosine every ``length`` steps
+    (Zhang et al. 2020).
+    """
     return lambda step: first / 2 * (1 + jnp.cos(jnp.pi * (step % length) / length))
 
 
 def decaying(first: float, offset: float = 1000.0, power: float = 0.55) -> Callable[[Array], Array]:
-    """Return ``first (1 + t / offset)^-power``: infinite sum, finite sum of squares (Welling and Teh 2011).
+    """Return ``first (1 + t / offset)^-power``: infinite sum, finite sum of squares (Welling and
+    Teh 2011).
 
     ValueError: a power of 1/2 or less, or above 1, for which one of the two sums fails.
     """

@@ -1,11 +1,13 @@
-"""Samplers that see minibatches, on one posterior, each with the step size that a rule picks without the posterior.
+"""Samplers that see minibatches, on one posterior, each with the step size that a rule picks
+without the posterior.
 
-The rule is that of ``tuned``. The reference is the book's sampler on all data, from eight dispersed starts. Every
-sampler has the same dispersed starts, four of each seed, and one with control variates also starts at the modes that
-belong to them. Each seed tunes by short runs and draws one long run as tuned; the full-data sampler at about the same
-number of per-datum gradients stands beside them, and two guides by variational inference. Limits were fixed before
-the run, after trials and after the first seed of an earlier run (``tuned.row``). Times are of the processor, on the
-core of whoever computed this result: only ratios of them may be compared, and no check can.
+The rule is that of ``tuned``. The reference is the book's sampler on all data, from eight dispersed
+starts. Every sampler has the same dispersed starts, four of each seed, and one with control
+variates also starts at the modes that belong to them. Each seed tunes by short runs and draws one
+long run as tuned; the full-data sampler at about the same number of per-datum gradients stands
+beside them, and two guides by variational inference. Limits were fixed before the run, after trials
+and after the first seed of an earlier run (``tuned.row``). Times are of the processor, on the core
+of whoever computed this result: only ratios of them may be compared, and no check can.
 """
 
 from helpers import data, densities, mcmc, networks, svi
@@ -34,13 +36,15 @@ RUN = {
     "limit": tuned.LIMIT,
     "margin": tuned.MARGIN,
     "spread": tuned.SPREAD,
-    "tuning": {"num_steps": 200_000, "num_draws": 250, "batch_size": 50},  # minibatch gradients, each chain
+    # minibatch gradients, each chain
+    "tuning": {"num_steps": 200_000, "num_draws": 250, "batch_size": 50},
     "final": {"num_steps": 600_000, "num_draws": 500, "batch_size": 50},
     "num_points": 500,  # fresh points at which predictions are compared
     "num_test": 10_000,  # fresh points for scores
     "reference": {"num_warmup": 400, "num_samples": 4000, "max_tree_depth": 10},
     "reference_chains": 8,
-    "equal": {"num_warmup": 100, "num_samples": 120, "max_tree_depth": 10},  # about the gradients of a final run
+    # about the gradients of a final run
+    "equal": {"num_warmup": 100, "num_samples": 120, "max_tree_depth": 10},
     "step_sizes": {
         "SGLD": doublings(4e-5),
         tuned.CONTROL: doublings(4e-5),
@@ -53,7 +57,11 @@ RUN = {
         "SGFS, proportional": doublings(5e-4),
     },
     # Damping of the preconditioner, friction, alpha.
-    "given": {"preconditioned SGLD": [1.0, 10.0], "SGHMC": [0.01, 30.0, 100.0], "SGNHT": [1.0, 10.0, 100.0]},
+    "given": {
+        "preconditioned SGLD": [1.0, 10.0],
+        "SGHMC": [0.01, 30.0, 100.0],
+        "SGNHT": [1.0, 10.0, 100.0],
+    },
     "svi_steps": 10_000,  # of ten draws of the guide on one minibatch
 }
 # The number of seeds is no part of what a unit does, so that more can follow.
@@ -85,11 +93,15 @@ def problem() -> tuple[data.Points, data.Points]:
     key_split, key_test = jax.random.split(jax.random.key(RUN["seed"]), 6)[:2]
     source = fisher_source_moons(key_split)
     tasks = data.redraw_test(key_test, source, RUN["num_test"], 0.2)
-    return data.Points(tasks.x_train[0], tasks.y_train[0]), data.Points(tasks.x_test[0], tasks.y_test[0])
+    return data.Points(tasks.x_train[0], tasks.y_train[0]), data.Points(
+        tasks.x_test[0], tasks.y_test[0]
+    )
 
 
 def unit(name: str, seed: int) -> dict:
-    """Return the runs of a sampler or guide: weights, [chain, draw], seconds and per-datum gradients of all chains."""
+    """Return the runs of a sampler or guide: weights, [chain, draw], seconds and per-datum
+    gradients of all chains.
+    """
     points, test = problem()
     key = partial(shared.key, RUN["seed"], name, seed)
     shapes = networks.parameter_shapes(tuned.NETWORK, points.x.shape[-1])
@@ -97,7 +109,9 @@ def unit(name: str, seed: int) -> dict:
         return full(key, name, seed, shapes, points)
     if name in GUIDES:
         return fit(key, name, points)
-    starts = mcmc.normal_starts(shared.key(RUN["seed"], "start", seed), shapes, (RUN["num_chains"],))
+    starts = mcmc.normal_starts(
+        shared.key(RUN["seed"], "start", seed), shapes, (RUN["num_chains"],)
+    )
     x, runs = test.x[: RUN["num_points"]], (RUN["tuning"], RUN["final"])
     settings, sizes = RUN["given"].get(name, [0.0]), RUN["step_sizes"][name]
     drawn = tuned.tune_and_draw(key, name, settings, sizes, starts, points, x, *runs)
@@ -116,8 +130,13 @@ def full(key, name, seed, shapes, points):
     starts = mcmc.normal_starts(starts, shapes, (chains,))
     observed = densities.observe(points.x, points.y, [1.0, 1.0, 1.0])
     posterior = mcmc.sample(key("chains"), LOG_DENSITY, starts, data=observed, **sizes)
-    steps = posterior.stats.integration_steps.sum() + sizes["num_warmup"] * posterior.warmup.mean_steps.sum()
-    return {"weights": posterior.draws, "gradients": steps * len(points.y)} | shared.kept_of(posterior)
+    steps = (
+        posterior.stats.integration_steps.sum()
+        + sizes["num_warmup"] * posterior.warmup.mean_steps.sum()
+    )
+    return {"weights": posterior.draws, "gradients": steps * len(points.y)} | shared.kept_of(
+        posterior
+    )
 
 
 def fit(key, name, points):
@@ -138,7 +157,8 @@ def score(drawn: dict, name: str, seed: int) -> dict:
     found = {"name": name, "seed": seed, "gradients": int(drawn["gradients"])}
     if "tuning" in drawn:
         found["tuning"] = {
-            given: {at: tuned.short(run) for at, run in runs.items()} for given, runs in drawn["tuning"].items()
+            given: {at: tuned.short(run) for at, run in runs.items()}
+            for given, runs in drawn["tuning"].items()
         }
         found["seconds"] = float(drawn["seconds"])
         found["chosen"] = [int(place) for place in drawn["chosen"]]
@@ -147,7 +167,9 @@ def score(drawn: dict, name: str, seed: int) -> dict:
     p = tuned.probabilities(drawn["weights"], test.x[: RUN["num_points"]])
     every = max(1, p.shape[1] // 125)
     of_test = tuned.probabilities(jax.tree.map(lambda a: a[:, ::every], drawn["weights"]), test.x)
-    found |= tuned.scored(of_test, test.y) | {"p_of_chains": tuned.rounded(p.mean(axis=1, dtype=np.float64))}
+    found |= tuned.scored(of_test, test.y) | {
+        "p_of_chains": tuned.rounded(p.mean(axis=1, dtype=np.float64))
+    }
     found["spread"] = tuned.spread(p)
     if name not in GUIDES:
         found |= tuned.gate(p[..., ::10], tuned.log_densities(drawn["weights"], points))
@@ -158,12 +180,23 @@ def score(drawn: dict, name: str, seed: int) -> dict:
 
 def rows(scored: dict[str, dict]) -> list[dict]:
     """Return a row for the reference and for every sampler and guide, its lists by seed."""
-    reference, others = scored[REFERENCE], [found for found in scored.values() if found["name"] != REFERENCE]
+    reference, others = (
+        scored[REFERENCE],
+        [found for found in scored.values() if found["name"] != REFERENCE],
+    )
     truth = np.array(reference["p_of_chains"])
     halves = tuned.distance(truth[:4], truth[4:])
     kept = {entry: value for entry, value in reference.items() if entry != "p_of_chains"}
     names = dict.fromkeys(found["name"] for found in others)
     by_name = {name: [found for found in others if found["name"] == name] for name in names}
     first = {**kept, "tv": halves[0], "tv_chance": halves[1]}
-    grids = {name: (RUN["given"].get(name, [0.0]), sizes) for name, sizes in RUN["step_sizes"].items()}
-    return [first, *(tuned.row(name, seeds, reference, *grids.get(name, ())) for name, seeds in by_name.items())]
+    grids = {
+        name: (RUN["given"].get(name, [0.0]), sizes) for name, sizes in RUN["step_sizes"].items()
+    }
+    return [
+        first,
+        *(
+            tuned.row(name, seeds, reference, *grids.get(name, ()))
+            for name, seeds in by_name.items()
+        ),
+    ]

@@ -1,4 +1,6 @@
-"""Posteriors known exactly, in the parts that a minibatch sampler asks for: prior, likelihood of one datum, data."""
+"""Posteriors known exactly, in the parts that a minibatch sampler asks for: prior, likelihood of
+one datum, data.
+"""
 
 from helpers.verify import Target
 
@@ -16,7 +18,9 @@ from experiments.are_the_samplers_right.targets import conjugate_regression
 
 
 class MinibatchTarget(NamedTuple):
-    """A target whose density is ``log_prior(position) + sum of log_likelihood(position, datum)``."""
+    """A target whose density is ``log_prior(position) + sum of log_likelihood(position,
+    datum)``.
+    """
 
     target: Target
     log_prior: Callable[[Any], Float[Array, ""]]
@@ -41,12 +45,18 @@ def _joined(name, log_prior, log_likelihood, data, standardized, size):
 
 
 def gaussian_mean(
-    size: int = 1, num_data: int = 500, variance: float = 1.0, prior_precision: float = 0.0, ddof: int = 0
+    size: int = 1,
+    num_data: int = 500,
+    variance: float = 1.0,
+    prior_precision: float = 0.0,
+    ddof: int = 0,
 ) -> MinibatchTarget:
-    """Mean of a normal of covariance 1, from data whose own covariance is exactly ``variance`` times the identity.
+    """Mean of a normal of covariance 1, from data whose own covariance is exactly ``variance``
+    times the identity.
 
-    Scores then have the Fisher information as their covariance if ``variance`` is 1: ``ddof`` 0 for minibatches
-    drawn with replacement, 1 for those without, whose covariance has one degree of freedom less.
+    Scores then have the Fisher information as their covariance if ``variance`` is 1: ``ddof`` 0 for
+    minibatches drawn with replacement, 1 for those without, whose covariance has one degree of
+    freedom less.
     """
     raw = np.random.default_rng(12).normal(size=(num_data, size))
     centred = raw - raw.mean(axis=0)
@@ -60,7 +70,9 @@ def gaussian_mean(
     def log_likelihood(position, datum):
         return -0.5 * ((datum - position) ** 2).sum()
 
-    return _joined("Gaussian mean", log_prior, log_likelihood, x, lambda p: np.sqrt(precision) * p, size)
+    return _joined(
+        "Gaussian mean", log_prior, log_likelihood, x, lambda p: np.sqrt(precision) * p, size
+    )
 
 
 def linear_regression(num_data: int = 500, size: int = 5, noise: float = 0.5) -> MinibatchTarget:
@@ -70,11 +82,20 @@ def linear_regression(num_data: int = 500, size: int = 5, noise: float = 0.5) ->
     def log_likelihood(w, datum):
         return tfd.Normal((datum[0] * w).sum(), noise).log_prob(datum[1])
 
-    return _joined("linear regression", _standard_normal, log_likelihood, (x, y), lambda w: whiten @ (w - mean), size)
+    return _joined(
+        "linear regression",
+        _standard_normal,
+        log_likelihood,
+        (x, y),
+        lambda w: whiten @ (w - mean),
+        size,
+    )
 
 
 def logistic_regression(num_data: int = 500) -> MinibatchTarget:
-    """Two weights N(0, 1), labels of a steep slope; mean and covariance by sums over a grid of weights."""
+    """Two weights N(0, 1), labels of a steep slope; mean and covariance by sums over a grid of
+    weights.
+    """
     random = np.random.default_rng(14)
     x = random.normal(size=(num_data, 2)) @ np.array([[1.0, 0.6], [0.0, 0.8]])
     y = (random.random(num_data) < special.expit(x @ [2.0, -1.0])).astype(np.int32)
@@ -92,7 +113,14 @@ def logistic_regression(num_data: int = 500) -> MinibatchTarget:
     def log_likelihood(w, datum):
         return tfd.Bernoulli(logits=(datum[0] * w).sum()).log_prob(datum[1])
 
-    return _joined("logistic regression", _standard_normal, log_likelihood, (x, y), lambda w: whiten @ (w - mean), 2)
+    return _joined(
+        "logistic regression",
+        _standard_normal,
+        log_likelihood,
+        (x, y),
+        lambda w: whiten @ (w - mean),
+        2,
+    )
 
 
 def _standard_normal(position):

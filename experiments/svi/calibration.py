@@ -1,8 +1,9 @@
-"""Variational simulation-based calibration of a regression network: does a guide's centre lie right on average?
+"""Variational simulation-based calibration of a regression network: does a guide's centre lie right
+on average?
 
-Weights and noise from the prior make measurements, a guide is fitted to them, and the true values are ranked among
-its draws. Ranked are only quantities that all copies of a network share: the curve at four points, and the noise.
-NUTS sees the same measurements.
+Weights and noise from the prior make measurements, a guide is fitted to them, and the true values
+are ranked among its draws. Ranked are only quantities that all copies of a network share: the curve
+at four points, and the noise. NUTS sees the same measurements.
 """
 
 from helpers import densities, mcmc, networks, svi, verify
@@ -37,8 +38,13 @@ SETTINGS = {
 }
 NETWORK = networks.MLP((SETTINGS["hidden"],), use_bias=True)
 MODEL = partial(regression_model, NETWORK, noise_scale=SETTINGS["noise_scale"])
-LOG_DENSITY = densities.regression_log_density(NETWORK, tfd.Normal(0.0, 1.0), SETTINGS["noise_scale"])
-SHAPES = {"params": networks.parameter_shapes(NETWORK, 1), "log_noise": jax.ShapeDtypeStruct((), jnp.float32)}
+LOG_DENSITY = densities.regression_log_density(
+    NETWORK, tfd.Normal(0.0, 1.0), SETTINGS["noise_scale"]
+)
+SHAPES = {
+    "params": networks.parameter_shapes(NETWORK, 1),
+    "log_noise": jax.ShapeDtypeStruct((), jnp.float32),
+}
 QUANTITIES = [*(f"f at {p:g}" for p in SETTINGS["points"]), "noise"]
 GUIDES = {
     "mean-field": (partial(AutoNormal, init_scale=1e-3), svi.ELBO),
@@ -68,7 +74,11 @@ def unit(arm: str, first: int, count: int) -> dict:
         )
         sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples", "max_tree_depth")}
         posterior = mcmc.sample(
-            shared.key(SETTINGS["seed"], "NUTS", first), LOG_DENSITY, starts, tasks=observed, **sizes
+            shared.key(SETTINGS["seed"], "NUTS", first),
+            LOG_DENSITY,
+            starts,
+            tasks=observed,
+            **sizes,
         )
         values = _of_draws(posterior.draws["params"], jnp.exp(posterior.draws["log_noise"]))
         diagnosis = shared.kept_of(posterior)
@@ -80,9 +90,15 @@ def unit(arm: str, first: int, count: int) -> dict:
 
 
 def replications(first: int, count: int) -> tuple[jax.Array, densities.Observed]:
-    """Return the true quantities and the measurements, [replication, ...], each by a key of its own."""
-    x = jax.random.uniform(shared.key(SETTINGS["seed"], "x"), (SETTINGS["num_points"], 1), minval=-1.0).sort(axis=0)
-    keys = jnp.stack([shared.key(SETTINGS["seed"], "data", number) for number in range(first, first + count)])
+    """Return the true quantities and the measurements, [replication, ...], each by a key of its
+    own.
+    """
+    x = jax.random.uniform(
+        shared.key(SETTINGS["seed"], "x"), (SETTINGS["num_points"], 1), minval=-1.0
+    ).sort(axis=0)
+    keys = jnp.stack(
+        [shared.key(SETTINGS["seed"], "data", number) for number in range(first, first + count)]
+    )
     truth, y = _replicate(keys, x)
     x = np.broadcast_to(x, (count, *x.shape))
     return truth, densities.observe(x, y, [1.0, 1.0], num_classes=None)
@@ -114,7 +130,9 @@ def fits(keys, name, observed):
         key, observed = pair
         guide, loss = GUIDES[name]
         key_fit, key_draw = jax.random.split(key)
-        fit = svi.run(key_fit, MODEL, guide, (observed,), num_steps=SETTINGS["num_steps"], loss=loss)
+        fit = svi.run(
+            key_fit, MODEL, guide, (observed,), num_steps=SETTINGS["num_steps"], loss=loss
+        )
         draws = svi.draw(key_draw, MODEL, guide, fit.params, (observed,), SETTINGS["num_draws"])
         return jax.vmap(quantities)(svi.network_position(draws), draws["noise"]), fit.losses
 
@@ -122,7 +140,9 @@ def fits(keys, name, observed):
 
 
 def score(drawn: dict, arm: str, first: int, count: int) -> dict:
-    """Return the ranks of the truth, with the binomial error of ranks among that many independent draws."""
+    """Return the ranks of the truth, with the binomial error of ranks among that many independent
+    draws.
+    """
     thin = drawn["values"].shape[1] * drawn["values"].shape[2] // SETTINGS["num_draws"]
     values = drawn["values"][:, :, ::thin].reshape(count, SETTINGS["num_draws"], -1)
     found = verify.ranks(values, drawn["truth"])
@@ -141,7 +161,9 @@ def by_quantity(values):
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:
-    """Return a row for each guide and NUTS: ranks of all replications, and their distance from uniform ones."""
+    """Return a row for each guide and NUTS: ranks of all replications, and their distance from
+    uniform ones.
+    """
     settings, num_draws = units(), SETTINGS["num_draws"]
 
     def row(arm):
@@ -157,7 +179,9 @@ def rows(scored: dict[str, dict]) -> list[dict]:
             "ranks": ranks,
             "ranks_error": error,
             "distance": dict(zip(QUANTITIES, distance.tolist(), strict=True)),
-            "band": shared.rank_band(SETTINGS["num_replications"], num_draws, SETTINGS["threshold_chance"]),
+            "band": shared.rank_band(
+                SETTINGS["num_replications"], num_draws, SETTINGS["threshold_chance"]
+            ),
             "check": [part["check"] for part in parts if part["check"]],
         }
 

@@ -1,4 +1,6 @@
-"""The two tips and the restarts: initial scale and particles of the mean-field guide, on one wave, many starts."""
+"""The two tips and the restarts: initial scale and particles of the mean-field guide, on one wave,
+many starts.
+"""
 
 from helpers import densities, metrics, networks, svi
 
@@ -46,7 +48,9 @@ def wave() -> waves.Wave:
 
 
 def unit(init_scale: float, num_particles: int, num_starts: int) -> dict:
-    """Return losses, curves on the grid and at the test points inside, noise and log weights, [start, ...]."""
+    """Return losses, curves on the grid and at the test points inside, noise and log weights,
+    [start, ...].
+    """
     # A start has the same key in every case, so that cases are compared in pairs.
     keys = jnp.stack([shared.key(SETTINGS["seed"], "start", start) for start in range(num_starts)])
     drawn = starts(keys, init_scale, num_particles, wave())
@@ -57,24 +61,42 @@ def unit(init_scale: float, num_particles: int, num_starts: int) -> dict:
 @partial(jax.jit, static_argnums=(1, 2))
 def starts(keys, init_scale, num_particles, wave):
     """Fit from every key."""
-    guide, loss = partial(AutoNormal, init_scale=init_scale), TraceMeanField_ELBO(num_particles=num_particles)
-    observed = densities.Observed(wave.x_train, wave.y_train, jnp.ones(wave.y_train.shape), jnp.ones(2))
+    guide, loss = (
+        partial(AutoNormal, init_scale=init_scale),
+        TraceMeanField_ELBO(num_particles=num_particles),
+    )
+    observed = densities.Observed(
+        wave.x_train, wave.y_train, jnp.ones(wave.y_train.shape), jnp.ones(2)
+    )
     x = jnp.concatenate([wave.grid, wave.x_test[0]])
 
     def one(key):
         key_fit, key_draw, key_weigh = jax.random.split(key, 3)
-        fit = svi.run(key_fit, MODEL, guide, (observed,), num_steps=SETTINGS["num_steps"], loss=loss)
+        fit = svi.run(
+            key_fit, MODEL, guide, (observed,), num_steps=SETTINGS["num_steps"], loss=loss
+        )
         draws = svi.draw(key_draw, MODEL, guide, fit.params, (observed,), SETTINGS["num_draws"])
-        weights = log_weights(key_weigh, MODEL, guide, fit.params, (observed,), SETTINGS["num_draws"])
+        weights = log_weights(
+            key_weigh, MODEL, guide, fit.params, (observed,), SETTINGS["num_draws"]
+        )
         curves = jax.vmap(lambda w: NETWORK.apply(w, x))(svi.network_position(draws))
-        return {"losses": fit.losses, "curves": curves, "noise": draws["noise"], "log_weights": weights}
+        return {
+            "losses": fit.losses,
+            "curves": curves,
+            "noise": draws["noise"],
+            "log_weights": weights,
+        }
 
     return jax.lax.map(one, keys)
 
 
 def score(drawn: dict, init_scale: float, num_particles: int, num_starts: int) -> dict:
-    """Return the row of a case, lists over starts; errors are those of finitely many draws from each fit."""
-    losses, curves, noise, weights = (drawn[name] for name in ("losses", "curves", "noise", "log_weights"))
+    """Return the row of a case, lists over starts; errors are those of finitely many draws from
+    each fit.
+    """
+    losses, curves, noise, weights = (
+        drawn[name] for name in ("losses", "curves", "noise", "log_weights")
+    )
     y, (on_grid, at_test) = wave().y_test[0], np.split(curves, [200], axis=2)
 
     def error(values):
@@ -90,7 +112,9 @@ def score(drawn: dict, init_scale: float, num_particles: int, num_starts: int) -
         "elbo_error": error(weights),
         "k_hat": [float(arviz.psislw(w.astype(np.float64))[1]) for w in weights],
         "nll": [metrics.mixture_nll(f, sd, y) for f, sd in zip(at_test, noise, strict=True)],
-        "nll_error": [shared.mixture_nll_error(f, sd, y) for f, sd in zip(at_test, noise, strict=True)],
+        "nll_error": [
+            shared.mixture_nll_error(f, sd, y) for f, sd in zip(at_test, noise, strict=True)
+        ],
         "curve": on_grid.mean(axis=1).round(4).tolist(),
         "curve_sd": on_grid.std(axis=1).round(4).tolist(),
         "noise": noise.mean(axis=1).tolist(),

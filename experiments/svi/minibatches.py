@@ -1,7 +1,9 @@
-"""Minibatches against full batches: the spiral, the moons of the stochastic-gradient source, and forty times as many.
+"""Minibatches against full batches: the spiral, the moons of the stochastic-gradient source, and
+forty times as many.
 
-All fits take the same number of steps, but for the largest full batch. Times are of the processor, without compiling,
-on the core of whoever computed this result: only those of one problem may be compared, and no check can.
+All fits take the same number of steps, but for the largest full batch. Times are of the processor,
+without compiling, on the core of whoever computed this result: only those of one problem may be
+compared, and no check can.
 """
 
 from helpers import data, densities, diagnostics, networks, svi
@@ -48,8 +50,12 @@ def units() -> dict[str, dict]:
     return {f"{one['problem']}, {one['batch']} of {one['size']}": one for one in settings}
 
 
-def network_and_data(problem: str, size: int) -> tuple[networks.MLP, densities.Observed, data.Points]:
-    """Return network, training data and 3000 test points; the moons are scaled by their training points."""
+def network_and_data(
+    problem: str, size: int
+) -> tuple[networks.MLP, densities.Observed, data.Points]:
+    """Return network, training data and 3000 test points; the moons are scaled by their training
+    points.
+    """
     key_train, key_test = jax.random.split(shared.key(SETTINGS["seed"], "data", problem))
     if problem == "spiral":
         train, test = spiral(key_train, size // 3), spiral(key_test, 1000)
@@ -69,7 +75,9 @@ def fit(key, network, batch, num_steps, observed):
 
 @partial(jax.jit, static_argnums=1)
 def judge(key, network, params, observed, test):
-    """Return log weights of all points, mean probabilities of test points, and of their label for every draw."""
+    """Return log weights of all points, mean probabilities of test points, and of their label for
+    every draw.
+    """
     model = partial(flat_model, network)
     key_draw, key_weigh = jax.random.split(key)
     draws = svi.draw(key_draw, model, GUIDE, params, (observed,), SETTINGS["num_draws"])
@@ -104,7 +112,8 @@ def unit(problem: str, size: int, batch: int, num_steps: int) -> dict:
 def score(drawn: dict, problem: str, size: int, batch: int, num_steps: int) -> dict:
     """Return a row, lists over starts; errors are those of finitely many draws from each guide."""
     weights, of_label = drawn["log_weights"], drawn["of_label"]
-    parted = of_label.reshape(len(of_label), 4, -1, of_label.shape[-1])  # independent draws, called chains
+    # independent draws, called chains
+    parted = of_label.reshape(len(of_label), 4, -1, of_label.shape[-1])
     losses = drawn["losses"].reshape(len(weights), 100, -1)
     return {
         "problem": problem,

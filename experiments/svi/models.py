@@ -1,4 +1,6 @@
-"""What the page on variational inference and its experiments share: NumPyro's models, a data set, log weights."""
+"""What the page on variational inference and its experiments share: NumPyro's models, a data set,
+log weights.
+"""
 
 from helpers import checks, networks, svi
 from helpers.data import Points, unit
@@ -21,13 +23,16 @@ def _network(network, x, scales):
     """A network whose weights and biases are sites, normal with a scale per layer."""
     shapes = networks.parameter_shapes(network, x.shape[-1])["params"]
     prior = {
-        f"Dense_{i}.{name}": dist.Normal(0.0, scales[i]) for i in range(len(shapes)) for name in shapes[f"Dense_{i}"]
+        f"Dense_{i}.{name}": dist.Normal(0.0, scales[i])
+        for i in range(len(shapes))
+        for name in shapes[f"Dense_{i}"]
     }
     return random_flax_module("net", network, prior=prior, input_shape=x.shape)
 
 
 def flat_model(network: nn.Module, observed: Observed, batch_size: int | None = None) -> None:
-    """State the model of ``densities.flat_log_density`` in NumPyro, for one task whose labels are all seen.
+    """State the model of ``densities.flat_log_density`` in NumPyro, for one task whose labels are
+    all seen.
 
     With a batch size its log density is an unbiased estimate: that of some points, drawn without
     replacement, with their log likelihood multiplied by all points over theirs.
@@ -36,14 +41,20 @@ def flat_model(network: nn.Module, observed: Observed, batch_size: int | None = 
     of_label = dist.BernoulliLogits if network.num_outputs == 1 else dist.CategoricalLogits
     size = observed.y.shape[0]
     with numpyro.plate("point", size, subsample_size=batch_size) as index:
-        x, y = (observed.x, observed.y) if batch_size in (None, size) else (observed.x[index], observed.y[index])
+        x, y = (
+            (observed.x, observed.y)
+            if batch_size in (None, size)
+            else (observed.x[index], observed.y[index])
+        )
         numpyro.sample("y", of_label(net(x)), obs=y)
 
 
 def regression_model(network: nn.Module, observed: Observed, noise_scale: float = 0.5) -> None:
-    """State the model of ``densities.regression_log_density`` with a normal prior in NumPyro, for one task.
+    """State the model of ``densities.regression_log_density`` with a normal prior in NumPyro, for
+    one task.
 
-    Its sites are ``net/Dense_0.kernel`` and so on, and ``noise``, whose unconstrained value is ``log_noise``.
+    Its sites are ``net/Dense_0.kernel`` and so on, and ``noise``, whose unconstrained value is
+    ``log_noise``.
     """
     net = _network(network, observed.x, observed.prior_scales)
     noise = numpyro.sample("noise", dist.HalfCauchy(noise_scale))
@@ -54,7 +65,8 @@ def regression_model(network: nn.Module, observed: Observed, noise_scale: float 
 def log_weights(
     key: Key[Array, ""], model: Callable, guide: Callable, params: dict, args: tuple, num_draws: int
 ) -> Float[Array, " draw"]:
-    """Return log p(y, w) - log q(w) at draws w of a fitted guide: their mean is the ELBO, their tail gives k-hat.
+    """Return log p(y, w) - log q(w) at draws w of a fitted guide: their mean is the ELBO, their
+    tail gives k-hat.
 
     ValueError: no draws; NumPyro's Laplace guide, which is a point while it is fitted.
     """
@@ -63,13 +75,21 @@ def log_weights(
     with svi.standard():
         ready = svi.made(key_set_up, model, guide, args)
         if isinstance(ready, AutoLaplaceApproximation):
-            raise ValueError("guide: given AutoLaplaceApproximation, whose ELBO is that of a point; expected another")
+            raise ValueError(
+                "guide: given AutoLaplaceApproximation, whose ELBO is that of a point; expected another"
+            )
         elbo = Trace_ELBO()
-        return -jax.lax.map(lambda k: elbo.loss(k, params, model, ready, *args), jax.random.split(key_draw, num_draws))
+        return -jax.lax.map(
+            lambda k: elbo.loss(k, params, model, ready, *args),
+            jax.random.split(key_draw, num_draws),
+        )
 
 
-def spiral(key: Key[Array, ""], points_per_class: int = 100, noise: float = 0.2, num_classes: int = 3) -> Points:
-    """Draw arms of a spiral, one a class: radii evenly from 0 to 1/2, angle 4 y + 8 r plus N(0, noise), in radians.
+def spiral(
+    key: Key[Array, ""], points_per_class: int = 100, noise: float = 0.2, num_classes: int = 3
+) -> Points:
+    """Draw arms of a spiral, one a class: radii evenly from 0 to 1/2, angle 4 y + 8 r plus N(0,
+    noise), in radians.
 
     A point is ``r (sin, cos)`` of its angle, so arm y starts at angle 4 y and turns by 4.
 

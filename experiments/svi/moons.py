@@ -1,10 +1,21 @@
 """SVI on the eighteen rotated moons: the flat network, each task alone, and the hierarchical one.
 
-Scored on the fresh test points of the page hierarchical-bnn, beside NUTS on the flat network; the hierarchical
-posterior by NUTS is a result of its own. An optimiser's answer depends on its start, so every fit has several.
+Scored on the fresh test points of the page hierarchical-bnn, beside NUTS on the flat network; the
+hierarchical posterior by NUTS is a result of its own. An optimiser's answer depends on its start,
+so every fit has several.
 """
 
-from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks, predict, svi
+from helpers import (
+    data,
+    densities,
+    diagnostics,
+    hierarchical,
+    mcmc,
+    metrics,
+    networks,
+    predict,
+    svi,
+)
 from helpers.common import take
 
 from functools import partial
@@ -50,7 +61,9 @@ def units() -> dict[str, dict]:
 
 
 def unit(model: str, guide: str, start: int) -> dict:
-    """Return weights, leading axes [task, chain, draw], and how the sampler or the optimiser fared."""
+    """Return weights, leading axes [task, chain, draw], and how the sampler or the optimiser
+    fared.
+    """
     source = data.source_moons()
     key = shared.key(SETTINGS["seed"], model, guide, start)
     if guide == "NUTS":
@@ -59,7 +72,11 @@ def unit(model: str, guide: str, start: int) -> dict:
     svi.check_losses(fitted["losses"])
     # A guide's draws are independent; called chains, they are scored as NUTS's are.
     chains = SETTINGS["num_chains"]
-    return fitted | {"weights": jax.tree.map(lambda a: a.reshape(len(a), chains, -1, *a.shape[2:]), fitted["weights"])}
+    return fitted | {
+        "weights": jax.tree.map(
+            lambda a: a.reshape(len(a), chains, -1, *a.shape[2:]), fitted["weights"]
+        )
+    }
 
 
 def nuts(key, observed):
@@ -83,7 +100,9 @@ def flat_fit(key, guide, tasks):
 def _flat_fits(keys, name, observed):
     def one(task):
         key, observed = task
-        draws, losses = fit_and_draw(key, partial(flat_model, NETWORK), name, observed, SETTINGS["steps"]["flat"])
+        draws, losses = fit_and_draw(
+            key, partial(flat_model, NETWORK), name, observed, SETTINGS["steps"]["flat"]
+        )
         return svi.network_position(draws), losses
 
     return jax.lax.map(one, (keys, observed))
@@ -93,10 +112,16 @@ def _flat_fits(keys, name, observed):
 def group_fit(key, guide, tasks):
     """Fit one guide to all tasks."""
     observed = densities.Observed(tasks.x_train, tasks.y_train, jnp.ones(tasks.y_train.shape))
-    draws, losses = fit_and_draw(key, group_model, guide, observed, SETTINGS["steps"]["hierarchical"])
-    weights = jax.vmap(partial(hierarchical.task_weights, num_tasks=len(observed.y)))(group_position(draws))
+    draws, losses = fit_and_draw(
+        key, group_model, guide, observed, SETTINGS["steps"]["hierarchical"]
+    )
+    weights = jax.vmap(partial(hierarchical.task_weights, num_tasks=len(observed.y)))(
+        group_position(draws)
+    )
     by_task = jax.tree.map(lambda a: jnp.swapaxes(a, 0, 1), weights)
-    sd = {name.removeprefix("sd/"): value for name, value in draws.items() if name.startswith("sd/")}
+    sd = {
+        name.removeprefix("sd/"): value for name, value in draws.items() if name.startswith("sd/")
+    }
     return {"weights": by_task, "losses": losses, "sd": sd}
 
 
@@ -105,11 +130,14 @@ def fit_and_draw(key, model, guide, observed, num_steps):
     key_fit, key_draw = jax.random.split(key)
     made, loss = GUIDES[guide]
     fit = svi.run(key_fit, model, made, (observed,), num_steps=num_steps, loss=loss)
-    return svi.draw(key_draw, model, made, fit.params, (observed,), SETTINGS["num_draws"]), fit.losses
+    return svi.draw(
+        key_draw, model, made, fit.params, (observed,), SETTINGS["num_draws"]
+    ), fit.losses
 
 
 def group_model(observed: densities.Observed) -> None:
-    """State the model of ``hierarchical.log_density`` in NumPyro, every layer special and every label seen.
+    """State the model of ``hierarchical.log_density`` in NumPyro, every layer special and every
+    label seen.
 
     Its sites are ``mean/Dense_0.kernel``, ``sd/Dense_0``, ``offset/Dense_0.kernel`` and so on.
     """
@@ -118,20 +146,28 @@ def group_model(observed: densities.Observed) -> None:
     def normals(part):
         return {
             name: {
-                leaf: numpyro.sample(f"{part}/{name}.{leaf}", dist.Normal(0.0, 1.0).expand(shape.shape).to_event())
+                leaf: numpyro.sample(
+                    f"{part}/{name}.{leaf}", dist.Normal(0.0, 1.0).expand(shape.shape).to_event()
+                )
                 for leaf, shape in layer.items()
             }
             for name, layer in shapes[part].items()
         }
 
     sd = {name: numpyro.sample(f"sd/{name}", dist.HalfNormal(1.0)) for name in shapes["log_sd"]}
-    position = {"mean": normals("mean"), "log_sd": jax.tree.map(jnp.log, sd), "offset": normals("offset")}
+    position = {
+        "mean": normals("mean"),
+        "log_sd": jax.tree.map(jnp.log, sd),
+        "offset": normals("offset"),
+    }
     logits = hierarchical.logits(NETWORK)(position, observed.x)
     numpyro.sample("y", dist.BernoulliLogits(logits).to_event(2), obs=observed.y)
 
 
 def group_position(draws: dict) -> dict:
-    """Return values of the sites of ``group_model`` as positions of ``hierarchical``; leading axes are kept."""
+    """Return values of the sites of ``group_model`` as positions of ``hierarchical``; leading axes
+    are kept.
+    """
     position = {"mean": {}, "log_sd": {}, "offset": {}}
     for site, value in draws.items():
         part, _, name = site.partition("/")
@@ -151,7 +187,8 @@ def score(drawn: dict, model: str, guide: str, start: int) -> dict:
         for t in range(len(fresh.y_test))
     ]
     found = {name: [one[name] for one in by_task] for name in by_task[0]}
-    error = float(np.linalg.norm(found["task_nll_error"]) / len(by_task))  # the tasks' draws are independent
+    # the tasks' draws are independent
+    error = float(np.linalg.norm(found["task_nll_error"]) / len(by_task))
     thinned = np.stack(found.pop("thinned"))
     kept = {
         "model": model,
@@ -189,10 +226,16 @@ def of_task(weights, x, y, x_source):
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:
-    """Return a row for each unit; what a fit's NLL may be off by is its standard deviation over starts."""
+    """Return a row for each unit; what a fit's NLL may be off by is its standard deviation over
+    starts.
+    """
 
     def row(one):
-        alike = [other for other in scored.values() if (other["model"], other["guide"]) == (one["model"], one["guide"])]
+        alike = [
+            other
+            for other in scored.values()
+            if (other["model"], other["guide"]) == (one["model"], one["guide"])
+        ]
         if len(alike) < 2:
             return one
         error = float(np.std([other["scores"]["NLL"] for other in alike], ddof=1))

@@ -1,7 +1,8 @@
-"""The spiral's networks on redrawn training sets: SVI at two prior scales, one network, its temperature, an ensemble.
+"""The spiral's networks on redrawn training sets: SVI at two prior scales, one network, its
+temperature, an ensemble.
 
-The temperature is fitted on training points that its network has not seen. The page draws its maps from
-the guide of the first redraw, which is stored.
+The temperature is fitted on training points that its network has not seen. The page draws its maps
+from the guide of the first redraw, which is stored.
 """
 
 from helpers import data, densities, metrics, networks, svi
@@ -37,7 +38,8 @@ SETTINGS = {
 NETWORK = networks.MLP((100,), nn.relu, True, 3)
 MODEL = partial(flat_model, NETWORK)
 GUIDE = partial(AutoNormal, init_scale=SETTINGS["init_scale"])
-ELBO = TraceMeanField_ELBO(num_particles=10, vectorize_particles=False)  # the same, in less time on a CPU
+# the same, in less time on a CPU
+ELBO = TraceMeanField_ELBO(num_particles=10, vectorize_particles=False)
 SMALL = {"redraw": 0, "prior_scale": 10.0, "num_steps": 500}
 
 
@@ -55,7 +57,9 @@ def units() -> dict[str, dict]:
 
 
 def problem(redraw: int) -> tuple[data.Points, data.Points, jax.Array]:
-    """Return training points, fresh points, and which of the training points are held out for the temperature."""
+    """Return training points, fresh points, and which of the training points are held out for the
+    temperature.
+    """
     train = _spiral(shared.key(SETTINGS["seed"], "train", redraw), SETTINGS["points_per_class"])
     test = _spiral(shared.key(SETTINGS["seed"], "test", redraw), SETTINGS["test_per_class"])
     size = train.y.size
@@ -67,11 +71,15 @@ _spiral = jax.jit(spiral, static_argnums=1)
 
 
 def unit(redraw: int, prior_scale: float | None, num_steps: int) -> dict:
-    """Return weights, leading axis [member] or [draw]; of a guide also its losses and parameters."""
+    """Return weights, leading axis [member] or [draw]; of a guide also its losses and
+    parameters.
+    """
     train, test, held_out = problem(redraw)
     if prior_scale is None:
         members = SETTINGS["members"] + 1  # the last one is for the temperature
-        keys = jnp.stack([shared.key(SETTINGS["seed"], "network", redraw, member) for member in range(members)])
+        keys = jnp.stack(
+            [shared.key(SETTINGS["seed"], "network", redraw, member) for member in range(members)]
+        )
         weight = jnp.ones((members, train.y.size)).at[-1].set(~held_out)
         return networks_of(keys, train, test, weight, num_steps)
     observed = densities.observe(train.x, train.y, 2 * [prior_scale], num_classes=3)
@@ -83,7 +91,8 @@ def unit(redraw: int, prior_scale: float | None, num_steps: int) -> dict:
 
 @partial(jax.jit, static_argnums=4)
 def networks_of(keys, train, test, weight, num_steps):
-    """Train networks by the lecture's optimiser on the mean cross-entropy of the points of weight 1.
+    """Train networks by the lecture's optimiser on the mean cross-entropy of the points of weight
+    1.
 
     Returns also the NLL on fresh points as they learn, [network, hundred steps].
     """
@@ -94,8 +103,13 @@ def networks_of(keys, train, test, weight, num_steps):
 
     def one(pair):
         key, weight = pair
-        losses = [partial(nll, points=p, weight=w) for p, w in ((train, weight), (test, jnp.ones(test.y.shape)))]
-        found = shared.train(losses[0], NETWORK.init(key, train.x), svi.CLIPPED_ADAM, num_steps, losses[1], every=100)
+        losses = [
+            partial(nll, points=p, weight=w)
+            for p, w in ((train, weight), (test, jnp.ones(test.y.shape)))
+        ]
+        found = shared.train(
+            losses[0], NETWORK.init(key, train.x), svi.CLIPPED_ADAM, num_steps, losses[1], every=100
+        )
         return {"params": found[0]["params"], "fresh_nll": found[1]}
 
     return jax.lax.map(one, (keys, weight))
@@ -106,7 +120,10 @@ def variational(key_fit, key_draw, observed, num_steps):
     """Return draws of the fitted guide, losses and the guide's parameters as one vector."""
     fit = svi.run(key_fit, MODEL, GUIDE, (observed,), num_steps=num_steps, loss=ELBO)
     draws = svi.draw(key_draw, MODEL, GUIDE, fit.params, (observed,), SETTINGS["num_draws"])
-    return svi.network_position(draws) | {"losses": fit.losses, "guide": ravel_pytree(fit.params)[0]}
+    return svi.network_position(draws) | {
+        "losses": fit.losses,
+        "guide": ravel_pytree(fit.params)[0],
+    }
 
 
 def score(drawn: dict, redraw: int, prior_scale: float | None, num_steps: int) -> dict:
@@ -115,7 +132,8 @@ def score(drawn: dict, redraw: int, prior_scale: float | None, num_steps: int) -
     angles = jnp.linspace(0, 2 * jnp.pi, 100, endpoint=False)
     far = SETTINGS["far"] * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=-1)
     logits = _logits({"params": drawn["params"]}, jnp.concatenate([test.x, far]))
-    logits, y = np.asarray(logits, np.float64), np.asarray(test.y)  # float32 has no probability below 1e-45
+    # float32 has no probability below 1e-45
+    logits, y = np.asarray(logits, np.float64), np.asarray(test.y)
     log_p = log_softmax(logits, axis=-1)
     if prior_scale is not None:
         losses, of_guide = drawn["losses"].reshape(100, -1), []
@@ -128,10 +146,15 @@ def score(drawn: dict, redraw: int, prior_scale: float | None, num_steps: int) -
     temperature = temperature_of(seen, train.y[held_out])
     tempered = log_softmax(logits[-1:] / float(temperature), axis=-1)
     alone = [scores(one[None], y) for one in log_p[:-1]]
-    values = {name: [one[name] for one in alone] for name in ("entropy_near", "entropy_far", "aleatoric_far")}
+    values = {
+        name: [one[name] for one in alone]
+        for name in ("entropy_near", "entropy_far", "aleatoric_far")
+    }
     return {
         # What one network may be off by is the spread of networks from other starts.
-        "one network": with_errors(alone[0], values | {"NLL": [one["scores"]["NLL"] for one in alone]})
+        "one network": with_errors(
+            alone[0], values | {"NLL": [one["scores"]["NLL"] for one in alone]}
+        )
         | {"losses": drawn["fresh_nll"][0].tolist()},  # of fresh points, every hundred steps
         "one network, temperature": scores(tempered, y) | {"temperature": float(temperature)},
         "ensemble of 5": scores(log_p[:-1], y),
@@ -150,10 +173,12 @@ def temperature_of(logits, y):
 
 
 def scores(log_p, y):
-    """Score the mean probability, log_p [draw, point, class]; the last points are far away, draws are independent.
+    """Score the mean probability, log_p [draw, point, class]; the last points are far away, draws
+    are independent.
 
-    Where the mean moves from q to q + d, its NLL moves by -mean(d / q) of the label, and its entropy by minus the sum
-    of d log q, to first order: errors are those of the means of these numbers over draws.
+    Where the mean moves from q to q + d, its NLL moves by -mean(d / q) of the label, and its
+    entropy by minus the sum of d log q, to first order: errors are those of the means of these
+    numbers over draws.
     """
     p, size, at = np.exp(log_p), len(y), np.arange(len(y))
     mean, of_label = p.mean(axis=0), logsumexp(log_p[:, at, y], axis=0) - np.log(len(p))
@@ -165,7 +190,8 @@ def scores(log_p, y):
         "aleatoric_far": entropy(p[:, size:]).mean(axis=1),
     }
     found = {
-        "scores": metrics.class_scores(jnp.float32(mean[:size]), y) | {"NLL": float(-of_label.mean())},
+        "scores": metrics.class_scores(jnp.float32(mean[:size]), y)
+        | {"NLL": float(-of_label.mean())},
         "entropy_near": float(entropy(mean[:size]).mean()),
         "entropy_far": float(entropy(mean[size:]).mean()),
         "aleatoric_far": float(of_draws["aleatoric_far"].mean()),

@@ -1,7 +1,9 @@
-"""What sharing weights adds to well-chosen scales, on redrawn data sets: arms that differ in what tells the scales.
+"""What sharing weights adds to well-chosen scales, on redrawn data sets: arms that differ in what
+tells the scales.
 
-Every arm sees the same data sets and the same 500 test points a task. Scales are chosen by one rule, the NLL of points
-left out of five folds of the training points, all three layers' searched; the prior of the shared network too.
+Every arm sees the same data sets and the same 500 test points a task. Scales are chosen by one
+rule, the NLL of points left out of five folds of the training points, all three layers' searched;
+the prior of the shared network too.
 
     N(0, 1)               nothing is chosen or learnt
     chosen per task       from the task's own 50 points
@@ -34,17 +36,20 @@ SETTINGS = {
     "num_warmup": 300,
     "num_samples": 800,
     "max_tree_depth": 8,  # of flat fits
-    # The part of the grid of ``flat_bnn/prior_scale`` in which good triples lie: a ridge of nearly constant product.
+    # The part of the grid of ``flat_bnn/prior_scale`` in which good triples lie: a ridge of nearly
+    # constant product.
     "input_scales": [0.125, 0.25, 0.5, 1.0],
     "hidden_scales": [0.5, 1.0, 2.0],
     "output_scales": [12.0, 24.0, 48.0],
-    # Thousands of fits rank triples, shorter than those that are compared; the best are ranked again by longer ones.
+    # Thousands of fits rank triples, shorter than those that are compared; the best are ranked
+    # again by longer ones.
     "short": {"num_chains": 2, "num_warmup": 100, "num_samples": 60, "max_tree_depth": 6},
     "long": {"num_chains": 2, "num_warmup": 150, "num_samples": 200, "max_tree_depth": 8},
     "finalists": 4,
     "hyperpriors": [1.0, 5.0],  # scales of half normals
     "mean_scales": [1.0, 3.0],
-    "num_by_folds": 1,  # redraws on which the prior of the shared network is chosen, twenty joint fits each
+    # redraws on which the prior of the shared network is chosen, twenty joint fits each
+    "num_by_folds": 1,
     "of_folds": {"num_warmup": 150, "num_samples": 150},  # of the shared network
     "chains_of_folds": 2,
     "tempered": redraws.TEMPERED,
@@ -56,7 +61,12 @@ FITTED = ("N(0, 1)", *SHARED)
 CHOSEN = ("chosen per task", "chosen over tasks")
 TOLD = ("mixture per task", "mixture over tasks", "learnt per task", "learnt over tasks")
 BY_FOLDS = "shared, chosen"
-TRIPLES = [list(t) for t in itertools.product(*(SETTINGS[f"{name}_scales"] for name in ("input", "hidden", "output")))]
+TRIPLES = [
+    list(t)
+    for t in itertools.product(
+        *(SETTINGS[f"{name}_scales"] for name in ("input", "hidden", "output"))
+    )
+]
 PAIRS = list(itertools.product(SETTINGS["hyperpriors"], SETTINGS["mean_scales"]))
 ENDS = {  # of the logarithms of the grid, by layer
     f"Dense_{i}": np.log([min(SETTINGS[f"{name}_scales"]), max(SETTINGS[f"{name}_scales"])])
@@ -71,10 +81,20 @@ def units():
     redrawn = {arm: SETTINGS["num_redraws"] for arm in ("chosen", *FITTED, *TOLD)}
     redrawn[BY_FOLDS] = SETTINGS["num_by_folds"]
     sizes = {"num_tasks": 18} | {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
-    return {f"{arm}, {i}": {"arm": arm, "redraw": i, **sizes} for arm in redrawn for i in range(redrawn[arm])}
+    return {
+        f"{arm}, {i}": {"arm": arm, "redraw": i, **sizes}
+        for arm in redrawn
+        for i in range(redrawn[arm])
+    }
 
 
-SMALL = {"arm": "shared, N+(0, 5)", "redraw": 0, "num_tasks": 6, "num_warmup": 200, "num_samples": 300}
+SMALL = {
+    "arm": "shared, N+(0, 5)",
+    "redraw": 0,
+    "num_tasks": 6,
+    "num_warmup": 200,
+    "num_samples": 300,
+}
 
 
 def unit(arm, redraw, num_tasks, **sizes):
@@ -84,7 +104,11 @@ def unit(arm, redraw, num_tasks, **sizes):
     if arm == "chosen":
         held_out, scales = search(key, tasks)
         fits = [fit_flat(key(name), tasks, scales[name], **sizes) for name in CHOSEN]
-        return {"held_out": held_out, "scales": scales, "fits": dict(zip(CHOSEN, fits, strict=True))}
+        return {
+            "held_out": held_out,
+            "scales": scales,
+            "fits": dict(zip(CHOSEN, fits, strict=True)),
+        }
     if arm == "N(0, 1)":
         return fit_flat(key(), tasks, np.ones(3), **sizes)
     observed = densities.observe(tasks.x_train, tasks.y_train)
@@ -107,7 +131,9 @@ def unit(arm, redraw, num_tasks, **sizes):
 def fit_flat(key, tasks, scales, **sizes):
     """Fit each task alone, under scales [layer] or [task, layer]."""
     observed = densities.observe(tasks.x_train, tasks.y_train, scales)
-    return redraws.kept(redraws.fit_flat(key, observed, max_tree_depth=SETTINGS["max_tree_depth"], **sizes))
+    return redraws.kept(
+        redraws.fit_flat(key, observed, max_tree_depth=SETTINGS["max_tree_depth"], **sizes)
+    )
 
 
 def fit_shared(key, log_density, observed, means=None, **sizes):
@@ -117,11 +143,15 @@ def fit_shared(key, log_density, observed, means=None, **sizes):
 
 
 def of_pair(hyperprior, mean_scale):
-    """Return the log density of the shared network under N+(0, hyperprior) and means N(0, mean_scale)."""
+    """Return the log density of the shared network under N+(0, hyperprior) and means N(0,
+    mean_scale).
+    """
 
     def density(position, observed):
         weights = hierarchical.task_weights(widened(position, mean_scale), observed.y.shape[0])
-        return hierarchical.log_prior(position, tfd.HalfNormal(hyperprior)) + TOTAL(weights, observed)
+        return hierarchical.log_prior(position, tfd.HalfNormal(hyperprior)) + TOTAL(
+            weights, observed
+        )
 
     return density
 
@@ -132,21 +162,32 @@ def widened(position, mean_scale):
 
 
 def bounded(position):
-    """Return the position whose log standard deviations lie in the grid's range: of logistic ones, uniform there."""
-    log_sd = {name: low + (high - low) * jax.nn.sigmoid(position["log_sd"][name]) for name, (low, high) in ENDS.items()}
+    """Return the position whose log standard deviations lie in the grid's range: of logistic ones,
+    uniform there.
+    """
+    log_sd = {
+        name: low + (high - low) * jax.nn.sigmoid(position["log_sd"][name])
+        for name, (low, high) in ENDS.items()
+    }
     return position | {"log_sd": log_sd}
 
 
 def mixture(position, observed):
-    """Log density of the means-0 network under scales uniform, on a logarithmic axis, over the grid's range."""
-    of_offsets = [tfd.Normal(0.0, 1.0).log_prob(a).sum() for a in jax.tree.leaves(position["offset"])]
+    """Log density of the means-0 network under scales uniform, on a logarithmic axis, over the
+    grid's range.
+    """
+    of_offsets = [
+        tfd.Normal(0.0, 1.0).log_prob(a).sum() for a in jax.tree.leaves(position["offset"])
+    ]
     of_scales = [tfd.Logistic(0.0, 1.0).log_prob(a) for a in position["log_sd"].values()]
     weights = hierarchical.task_weights(bounded(position), observed.y.shape[0])
     return jnp.sum(jnp.stack(of_offsets + of_scales)) + TOTAL(weights, observed)
 
 
 def search(key, tasks):
-    """Return the NLL of points left out, [triple, task], infinite where no longer fit was made; and what is chosen."""
+    """Return the NLL of points left out, [triple, task], infinite where no longer fit was made; and
+    what is chosen.
+    """
     short = choice.ranked(key("short"), tasks, TRIPLES, **SETTINGS["short"])
     best = np.argsort(short.mean(axis=1))[: SETTINGS["finalists"]]
     long = np.full_like(short, np.inf)
@@ -162,18 +203,28 @@ def shared_of_folds(key, tasks, hyperprior, mean_scale):
     """Return the NLL of points left out of fits of all tasks together, [task]."""
     (num_tasks, num_points), p = tasks.y_train.shape, []
     log_density = of_pair(hyperprior, mean_scale)
-    tempered = SETTINGS["tempered"] | SETTINGS["of_folds"] | {"num_started": SETTINGS["chains_of_folds"]}
-    for k, (fold, seen) in enumerate(zip(choice.in_folds(np.arange(num_points)), choice.seen(num_points), strict=True)):
-        observed = densities.observe(tasks.x_train, tasks.y_train, weight=np.tile(seen, (num_tasks, 1)))
+    tempered = (
+        SETTINGS["tempered"] | SETTINGS["of_folds"] | {"num_started": SETTINGS["chains_of_folds"]}
+    )
+    for k, (fold, seen) in enumerate(
+        zip(choice.in_folds(np.arange(num_points)), choice.seen(num_points), strict=True)
+    ):
+        observed = densities.observe(
+            tasks.x_train, tasks.y_train, weight=np.tile(seen, (num_tasks, 1))
+        )
         key_fold = jax.random.fold_in(key, k)
         fit = fit_shared(key_fold, log_density, observed, tempered=tempered, **SETTINGS["of_folds"])
         draws = widened(fit.draws, mean_scale)
-        p.append(redraws.probabilities(redraws.LOGITS, draws, tasks.x_train[:, fold]).mean(axis=(0, 1)))
+        p.append(
+            redraws.probabilities(redraws.LOGITS, draws, tasks.x_train[:, fold]).mean(axis=(0, 1))
+        )
     return choice.nll_by_task(np.stack(p), tasks)
 
 
 def score(drawn, arm, redraw, num_tasks, **_):
-    """Scores on the test points by arm, with the check of its run; of folds the NLL of points left out."""
+    """Scores on the test points by arm, with the check of its run; of folds the NLL of points left
+    out.
+    """
     tasks = redraws.drawn(redraw, num_tasks=num_tasks)
     if arm == "chosen":
         more = {
@@ -183,7 +234,9 @@ def score(drawn, arm, redraw, num_tasks, **_):
                 "held_out_nll": drawn["held_out"]["short"].mean(axis=1).tolist(),
             },
         }
-        return {name: scored_flat(drawn["fits"][name], tasks) | {"more": more[name]} for name in CHOSEN}
+        return {
+            name: scored_flat(drawn["fits"][name], tasks) | {"more": more[name]} for name in CHOSEN
+        }
     if arm == "N(0, 1)":
         return {arm: scored_flat(drawn, tasks)}
     y, run, more = np.asarray(tasks.y_test), drawn, {}
@@ -209,15 +262,22 @@ def scored_flat(drawn, tasks):
 
 @jax.jit
 def probabilities_alone(draws, x):
-    """Return probabilities [chain, draw, task, point] of draws [task, chain, draw], each of a data set of one task."""
-    p = jax.lax.map(lambda pair: redraws.probabilities(redraws.LOGITS, pair[0], pair[1][None])[..., 0, :], (draws, x))
+    """Return probabilities [chain, draw, task, point] of draws [task, chain, draw], each of a data
+    set of one task.
+    """
+    p = jax.lax.map(
+        lambda pair: redraws.probabilities(redraws.LOGITS, pair[0], pair[1][None])[..., 0, :],
+        (draws, x),
+    )
     return jnp.moveaxis(p, 0, 2)
 
 
 def rows(scored):
     """A row for each arm, with entries over data sets."""
     redrawn = range(SETTINGS["num_redraws"])
-    found = {name: redraws.row(name, [scored[f"chosen, {i}"][name] for i in redrawn]) for name in CHOSEN}
+    found = {
+        name: redraws.row(name, [scored[f"chosen, {i}"][name] for i in redrawn]) for name in CHOSEN
+    }
     for name in (*FITTED, *TOLD, BY_FOLDS):
         of_arm = (scored.get(f"{name}, {i}") for i in redrawn)
         found[name] = redraws.row(name, [one[name] for one in of_arm if one])

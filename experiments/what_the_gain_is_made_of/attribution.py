@@ -1,11 +1,14 @@
-"""What the gain of the hierarchical network is made of, and which layer differs between tasks under which prior.
+"""What the gain of the hierarchical network is made of, and which layer differs between tasks under
+which prior.
 
-Every arm sees the data sets of ``arms``, whose N(0, 1), chosen scales and hierarchical network under N+(0, 1) stand
-beside these. Arms differ in which layers may differ between tasks, in the scale of the layers' common means, which is
-1 as in the sources, learnt for each layer, or 0, and in the hyperprior, one for all scales that are learnt.
+Every arm sees the data sets of ``arms``, whose N(0, 1), chosen scales and hierarchical network
+under N+(0, 1) stand beside these. Arms differ in which layers may differ between tasks, in the
+scale of the layers' common means, which is 1 as in the sources, learnt for each layer, or 0, and in
+the hyperprior, one for all scales that are learnt.
 
-Four chains start from both ends of the scales: all small; all large; the input layer's large and the others small; the
-output layer's large and the others small. All spend a stage at a lower power of the likelihood, none is left out.
+Four chains start from both ends of the scales: all small; all large; the input layer's large and
+the others small; the output layer's large and the others small. All spend a stage at a lower power
+of the likelihood, none is left out.
 """
 
 from helpers import densities, hierarchical, mcmc
@@ -39,9 +42,14 @@ SETTINGS = {
     "threshold_nll": 0.005,  # fixed before any result was seen: a smaller difference is called none
 }
 LAYERS, INPUT, HIDDEN, OUTPUT = regions.LAYERS, *regions.LAYERS
-MEANS = {f"means of {layer}": layer for layer in LAYERS}  # a learnt scale of the means, as it is called in ``log_sd``
+# a learnt scale of the means, as it is called in ``log_sd``
+MEANS = {f"means of {layer}": layer for layer in LAYERS}
 NARROW, WIDE, CAUCHY = regions.HYPERPRIORS
-ALONE = {"input layer alone": [INPUT], "hidden layer alone": [HIDDEN], "output layer alone": [OUTPUT]}
+ALONE = {
+    "input layer alone": [INPUT],
+    "hidden layer alone": [HIDDEN],
+    "output layer alone": [OUTPUT],
+}
 SHARED = {"input layer shared": [HIDDEN, OUTPUT], "hidden layer shared": [INPUT, OUTPUT]}
 SHARED |= {"output layer shared": [INPUT, HIDDEN]}
 EVERY = {"every layer": list(LAYERS)}
@@ -51,18 +59,24 @@ TOTAL = hierarchical.sum_over_tasks(lambda weights, task: OF_LABELS(weights, tas
 
 
 def arms():
-    """Return the setting of each arm by its name: layers that differ, scale of the means, hyperprior."""
+    """Return the setting of each arm by its name: layers that differ, scale of the means,
+    hyperprior.
+    """
     found = {name: setting([], name, NARROW) for name in (OPTIMUM, FLAT)}
     found[f"every layer, means' scale 1, {NARROW}"] = setting(list(LAYERS), "1", NARROW)
     for hyperprior in regions.HYPERPRIORS:
         for name, special in (EVERY | ALONE).items():
-            found[f"{name}, means' scale learnt, {hyperprior}"] = setting(special, "learnt", hyperprior)
+            found[f"{name}, means' scale learnt, {hyperprior}"] = setting(
+                special, "learnt", hyperprior
+            )
         found[f"every layer, means 0, {hyperprior}"] = setting(list(LAYERS), "0", hyperprior)
     for name, special in (ALONE | SHARED).items():
         found[f"{name}, means' scale 1, {NARROW}"] = setting(special, "1", NARROW)
     for hyperprior in (WIDE, CAUCHY):
         found[f"every layer, means' scale 1, {hyperprior}"] = setting(list(LAYERS), "1", hyperprior)
-    found[f"a scale per weight, means' scale 1, {NARROW}"] = setting(list(LAYERS), "1", NARROW) | {"per_weight": True}
+    found[f"a scale per weight, means' scale 1, {NARROW}"] = setting(list(LAYERS), "1", NARROW) | {
+        "per_weight": True
+    }
     return found
 
 
@@ -72,8 +86,15 @@ def setting(special, means, hyperprior):
 
 
 def num_redraws(name):
-    """Return the number of data sets to which an arm is fitted: fewer for those beside the question."""
-    beside = "hidden" in name or "input layer shared" in name or "means 0" in name or "per weight" in name
+    """Return the number of data sets to which an arm is fitted: fewer for those beside the
+    question.
+    """
+    beside = (
+        "hidden" in name
+        or "input layer shared" in name
+        or "means 0" in name
+        or "per weight" in name
+    )
     beside |= name.endswith(CAUCHY) or name == f"every layer, means' scale 1, {WIDE}"
     return SETTINGS["num_redraws_of_others" if beside else "num_redraws"]
 
@@ -89,20 +110,32 @@ def units():
     }
 
 
-SMALL = {"redraw": 0, **setting([INPUT], "learnt", WIDE), "num_tasks": 6, "num_warmup": 300, "num_samples": 600}
+SMALL = {
+    "redraw": 0,
+    **setting([INPUT], "learnt", WIDE),
+    "num_tasks": 6,
+    "num_warmup": 300,
+    "num_samples": 600,
+}
 
 
 def shapes(num_tasks, special, means, per_weight):
-    """Return the shapes of a position; ``log_sd`` has the scales of the means too where they are learnt."""
+    """Return the shapes of a position; ``log_sd`` has the scales of the means too where they are
+    learnt.
+    """
     learnt = () if means == "0" else None
-    found = hierarchical.shapes(redraws.NETWORK, num_tasks, 2, means=learnt, special=special, sd_per_weight=per_weight)
+    found = hierarchical.shapes(
+        redraws.NETWORK, num_tasks, 2, means=learnt, special=special, sd_per_weight=per_weight
+    )
     if means == "learnt":
         found["log_sd"] |= dict.fromkeys(MEANS, jax.ShapeDtypeStruct((), jnp.float32))
     return found
 
 
 def plain(position):
-    """Return the position of ``hierarchical`` that has the same weights: means times their scales."""
+    """Return the position of ``hierarchical`` that has the same weights: means times their
+    scales.
+    """
     mean, log_sd = dict(position["mean"]), dict(position["log_sd"])
     for name, layer in MEANS.items():
         if name in log_sd:
@@ -136,7 +169,8 @@ def from_both_ends(key, shapes):
     for name, part in starts["log_sd"].items():
         at = np.log(STARTS["means" if name in MEANS else name])
         starts["log_sd"][name] = jax.tree.map(
-            lambda a, at=at: np.float32(at.reshape(-1, *[1] * (a.ndim - 1)) + 0.3 * np.asarray(a)), part
+            lambda a, at=at: np.float32(at.reshape(-1, *[1] * (a.ndim - 1)) + 0.3 * np.asarray(a)),
+            part,
         )
     return starts
 
@@ -157,11 +191,14 @@ def unit(redraw, special, means, hyperprior, per_weight, num_tasks, **sizes):
     below = observed._replace(weight=of_stage.pop("power") * observed.weight)
     stage = mcmc.sample(key_below, DENSITIES[hyperprior], starts, data=below, **of_stage)
     starts = take(stage.draws, np.s_[:, -1])
-    return redraws.kept(mcmc.sample(key_chains, DENSITIES[hyperprior], starts, data=observed, **sizes))
+    return redraws.kept(
+        mcmc.sample(key_chains, DENSITIES[hyperprior], starts, data=observed, **sizes)
+    )
 
 
 def score(drawn, redraw, special, means, num_tasks, **_):
-    """Scores on the test points; accuracy also on the training points and on the first 50 test points a task.
+    """Scores on the test points; accuracy also on the training points and on the first 50 test
+    points a task.
 
     Of fits with learnt scales these by chain, and where each chain has come to rest.
     """
@@ -176,7 +213,10 @@ def score(drawn, redraw, special, means, num_tasks, **_):
         return np.asarray(redraws.probabilities(logits, {"mean": {}, **drawn["draws"]}, x))
 
     p = of_draws(tasks.x_test)
-    few, train = redraws.scored(p[..., :50], y[:, :50]), redraws.scored(of_draws(tasks.x_train), tasks.y_train)
+    few, train = (
+        redraws.scored(p[..., :50], y[:, :50]),
+        redraws.scored(of_draws(tasks.x_train), tasks.y_train),
+    )
     more = {
         "accuracy_train": train["accuracy"],
         "accuracy_train_error": train["accuracy_error"],
@@ -191,16 +231,23 @@ def score(drawn, redraw, special, means, num_tasks, **_):
 
 
 def ratio(log_sd):
-    """Return by how much each layer differs between tasks: log group standard deviation less log means' scale."""
+    """Return by how much each layer differs between tasks: log group standard deviation less log
+    means' scale.
+    """
     return jnp.stack([log_sd[layer] - log_sd[name] for name, layer in MEANS.items()])
 
 
 def shares(log_sd):
-    """Return the share of each chain's draws in which each layer is the one that differs most, [chain, layer]."""
+    """Return the share of each chain's draws in which each layer is the one that differs most,
+    [chain, layer].
+    """
     widest = np.asarray(ratio(log_sd)).argmax(axis=0)
     return (widest[..., None] == np.arange(len(LAYERS))).mean(axis=1)
 
 
 def rows(scored):
     """A row for each arm, with entries over its data sets."""
-    return [redraws.row(name, [scored[f"{name}, {i}"] for i in range(num_redraws(name))]) for name in arms()]
+    return [
+        redraws.row(name, [scored[f"{name}, {i}"] for i in range(num_redraws(name))])
+        for name in arms()
+    ]

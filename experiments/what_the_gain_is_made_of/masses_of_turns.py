@@ -1,8 +1,10 @@
-"""Which layer differs most between tasks where the scales of the means are learnt too: the mass of each answer.
+"""Which layer differs most between tasks where the scales of the means are learnt too: the mass of
+each answer.
 
-The posterior is that of ``every layer, means' scale learnt`` of ``attribution``. It is cut into three regions, by the
-layer whose group standard deviation is the largest multiple of its means' scale. All six scales have one hyperprior, so
-each region has a third of the prior. The evidence of a region is found as in ``hierarchical_bnn/masses``.
+The posterior is that of ``every layer, means' scale learnt`` of ``attribution``. It is cut into
+three regions, by the layer whose group standard deviation is the largest multiple of its means'
+scale. All six scales have one hyperprior, so each region has a third of the prior. The evidence of
+a region is found as in ``hierarchical_bnn/masses``.
 """
 
 from helpers import hierarchical, mcmc
@@ -48,7 +50,9 @@ SMALL = {"hyperprior": "HalfNormal(5)", "region": 0, "redraw": 0, "num_tasks": 2
 
 
 def unit(hyperprior, region, redraw, num_tasks, num_runs):
-    """Return of each run its powers, the log evidence at each, and the scales of the last particles, [run]."""
+    """Return of each run its powers, the log evidence at each, and the scales of the last
+    particles, [run].
+    """
     observed = regions.observed(redraw, num_tasks)
     key = partial(shared.key, SETTINGS["seed"], redraw, num_tasks, hyperprior, region)
     found = [annealed(key(run), observed, hyperprior, region) for run in range(num_runs)]
@@ -65,7 +69,9 @@ def annealed(key, observed, hyperprior, region):
         return jnp.where(inside, hierarchical.log_prior(position, prior), -jnp.inf)
 
     def log_likelihood(position):
-        return attribution.TOTAL(hierarchical.task_weights(attribution.plain(position), num_tasks), observed)
+        return attribution.TOTAL(
+            hierarchical.task_weights(attribution.plain(position), num_tasks), observed
+        )
 
     key, key_prior = jax.random.split(key)
     particles = confined(key_prior, prior, region, num_tasks, masses.SETTINGS["particles"])
@@ -74,13 +80,20 @@ def annealed(key, observed, hyperprior, region):
 
 
 def confined(key, prior, region, num_tasks, count):
-    """Draw particles from the prior within a region: the layer that differs most changes places with the region's."""
+    """Draw particles from the prior within a region: the layer that differs most changes places
+    with the region's.
+    """
     key_normal, key_sd = jax.random.split(key)
     shapes = attribution.shapes(num_tasks, list(regions.LAYERS), "learnt", False)
     particles = mcmc.normal_starts(key_normal, shapes, (count,))
     log_sd, each = jnp.log(prior.sample((count, 2, 3), seed=key_sd)), jnp.arange(count)
     most = (log_sd[:, 0] - log_sd[:, 1]).argmax(axis=1)
-    swapped = log_sd.at[each, :, most].set(log_sd[:, :, region]).at[each, :, region].set(log_sd[each, :, most])
+    swapped = (
+        log_sd.at[each, :, most]
+        .set(log_sd[:, :, region])
+        .at[each, :, region]
+        .set(log_sd[each, :, most])
+    )
     names = [*regions.LAYERS], [*attribution.MEANS]
     named = {name: swapped[:, i, j] for i, of in enumerate(names) for j, name in enumerate(of)}
     return particles | {"log_sd": named}
@@ -88,7 +101,9 @@ def confined(key, prior, region, num_tasks, count):
 
 def score(drawn, hyperprior, region, redraw, num_tasks, **_):
     """Scores of ``masses``, and the median scales of the last particles of each run."""
-    medians = {name: np.exp(np.median(part, axis=1)).tolist() for name, part in drawn["log_sd"].items()}
+    medians = {
+        name: np.exp(np.median(part, axis=1)).tolist() for name, part in drawn["log_sd"].items()
+    }
     return masses.score(drawn, hyperprior, region, redraw, num_tasks) | {"scales": medians}
 
 
@@ -97,4 +112,7 @@ def rows(scored):
     found = {}
     for one in scored.values():
         found.setdefault((one["redraw"], one["hyperprior"]), []).append(one)
-    return [row(of_regions) | {"scales": [one["scales"] for one in of_regions]} for of_regions in found.values()]
+    return [
+        row(of_regions) | {"scales": [one["scales"] for one in of_regions]}
+        for of_regions in found.values()
+    ]

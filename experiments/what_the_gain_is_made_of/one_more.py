@@ -1,7 +1,9 @@
-"""The hierarchical network on the new tasks of ``rivals``: each of them alone joins the eighteen that came before it.
+"""The hierarchical network on the new tasks of ``rivals``: each of them alone joins the eighteen
+that came before it.
 
-In ``rivals`` all six new tasks are fitted with the eighteen, so that the prior is learnt from twenty-four; the others
-there have learnt from eighteen. Here a new task meets a prior that eighteen others and its own labels tell.
+In ``rivals`` all six new tasks are fitted with the eighteen, so that the prior is learnt from
+twenty-four; the others there have learnt from eighteen. Here a new task meets a prior that eighteen
+others and its own labels tell.
 """
 
 from helpers import densities, hierarchical, mcmc
@@ -19,7 +21,8 @@ from experiments.what_the_gain_is_made_of import redraws, rivals
 SETTINGS = {
     "seed": 3014,
     "num_redraws": 8,  # those of ``rivals``
-    "before": {"num_warmup": 300, "num_samples": 100},  # of the eighteen alone, whose chains' ends are the starts
+    # of the eighteen alone, whose chains' ends are the starts
+    "before": {"num_warmup": 300, "num_samples": 100},
     "num_warmup": 200,
     "num_samples": 500,
     "num_kept": 250,  # draws of each chain that predict
@@ -39,7 +42,9 @@ def unit(redraw, num_tasks):
     key = partial(shared.key, SETTINGS["seed"], redraw)
     before, after = (densities.observe(one.x_train, one.y_train) for one in (tasks, new))
     shapes = hierarchical.shapes(redraws.NETWORK, num_tasks, 2)
-    fit = redraws.fit_hierarchical(key("before"), redraws.HIERARCHICAL, shapes, before, **SETTINGS["before"])
+    fit = redraws.fit_hierarchical(
+        key("before"), redraws.HIERARCHICAL, shapes, before, **SETTINGS["before"]
+    )
     starts = with_one_more(key("offsets"), take(fit.draws, np.s_[:, -1]), len(new.y_train))
     both = [joined(*parts) for parts in zip(before[:3], after[:3], strict=True)]
     sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
@@ -51,15 +56,23 @@ def unit(redraw, num_tasks):
 
 def joined(before, after):
     """Return the tasks and, last, one new task: [new task, task, ...]."""
-    return jnp.concatenate([jnp.broadcast_to(before, (len(after), *before.shape)), after[:, None]], axis=1)
+    return jnp.concatenate(
+        [jnp.broadcast_to(before, (len(after), *before.shape)), after[:, None]], axis=1
+    )
 
 
 def with_one_more(key, ends, num_new):
-    """Return the positions in which chains ended, for each new task with an offset of its own: [new task, chain]."""
+    """Return the positions in which chains ended, for each new task with an offset of its own: [new
+    task, chain].
+    """
     starts = jax.tree.map(lambda a: jnp.broadcast_to(a, (num_new, *a.shape)), ends)
     shapes = hierarchical.shapes(redraws.NETWORK, 1, 2)["offset"]
     fresh = mcmc.normal_starts(key, shapes, (num_new, redraws.NUM_CHAINS))
-    return starts | {"offset": jax.tree.map(lambda a, b: jnp.concatenate([a, b], axis=2), starts["offset"], fresh)}
+    return starts | {
+        "offset": jax.tree.map(
+            lambda a, b: jnp.concatenate([a, b], axis=2), starts["offset"], fresh
+        )
+    }
 
 
 @jax.jit

@@ -1,8 +1,9 @@
 """When pooling pays: number of tasks, labels per task, unequal sizes, one alien task.
 
-Every arm has the same data and nothing else. The flat networks' scales are one triple for all tasks, that of the least
-NLL of points left out of five folds of these very data, however few they are; beside them stand scales that are learnt
-with the weights, and N(0, 1). The base setting, eighteen tasks of 50 labels, has the data sets of ``arms``.
+Every arm has the same data and nothing else. The flat networks' scales are one triple for all
+tasks, that of the least NLL of points left out of five folds of these very data, however few they
+are; beside them stand scales that are learnt with the weights, and N(0, 1). The base setting,
+eighteen tasks of 50 labels, has the data sets of ``arms``.
 """
 
 from helpers import densities, metrics
@@ -27,9 +28,12 @@ NOISE = 0.3
 SIZES_OF_TASKS = [5, 15, 50, 100, 150]  # four tasks of each, in one fit
 RUN = {"num_warmup": 300, "num_samples": 800}
 LONG_RUN = {"num_warmup": 300, "num_samples": 1200}  # under a wide hyperprior draws are worth less
-# Layers trade factors where tanh is a line, so that one of them may stay at 1. So it is at the least scale of the first
-# layer: beyond lies nothing new. Both other ends are far from where folds have chosen on a shorter grid.
-TRIPLES = [[a, 1.0, b] for a in (0.0625, 0.25, 0.5, 1.0, 2.0) for b in (0.75, 3.0, 12.0, 48.0, 192.0)]
+# Layers trade factors where tanh is a line, so that one of them may stay at 1. So it is at the
+# least scale of the first layer: beyond lies nothing new. Both other ends are far from where folds
+# have chosen on a shorter grid.
+TRIPLES = [
+    [a, 1.0, b] for a in (0.0625, 0.25, 0.5, 1.0, 2.0) for b in (0.75, 3.0, 12.0, 48.0, 192.0)
+]
 FINALISTS = 3
 MOST_OF_FOLDS = 1000  # labels by which scales are chosen; of more there are enough tasks
 SHARED = {"hierarchical, N+(0, 1)": redraws.HIERARCHICAL, "hierarchical, N+(0, 5)": arms.WIDE}
@@ -62,7 +66,10 @@ def problem(setting, redraw):
     """Return a list of parts, each tasks of one size."""
     if setting == "unequal sizes":
         options = {"num_tasks": 4, "noise": NOISE}
-        return [redraws.drawn("size", size, redraw, num_train=size, **options) for size in SIZES_OF_TASKS]
+        return [
+            redraws.drawn("size", size, redraw, num_train=size, **options)
+            for size in SIZES_OF_TASKS
+        ]
     if setting == "alien":  # in the place of the last task, so that the others can be compared
         tasks = redraws.drawn(redraw, noise=NOISE)
         num_train = tasks.y_train.shape[1]
@@ -90,7 +97,9 @@ def stripes(key, num_points):
 
 
 def joined(parts):
-    """Return training points, labels and their weights, padded to the largest part; all [task, point, ...]."""
+    """Return training points, labels and their weights, padded to the largest part; all [task,
+    point, ...].
+    """
     most = max(part.y_train.shape[1] for part in parts)
 
     def padded(part):
@@ -103,7 +112,9 @@ def joined(parts):
 
 def test_of(parts):
     """Return test points and labels of all tasks."""
-    return [jnp.concatenate([getattr(part, name) for part in parts]) for name in ("x_test", "y_test")]
+    return [
+        jnp.concatenate([getattr(part, name) for part in parts]) for name in ("x_test", "y_test")
+    ]
 
 
 def unit(setting, arm, redraw):
@@ -123,12 +134,16 @@ def unit(setting, arm, redraw):
     if arm == LEARNT:
         fit = arms.fit_shared(key("chains"), arms.WIDE, observed, means=(), **LONG_RUN)
     else:
-        fit = arms.fit_shared(key("chains"), SHARED[arm], observed, **(LONG_RUN if arm in WIDE else RUN))
+        fit = arms.fit_shared(
+            key("chains"), SHARED[arm], observed, **(LONG_RUN if arm in WIDE else RUN)
+        )
     return redraws.kept(fit)
 
 
 def chosen(key, part):
-    """Return the triple of scales of the least NLL left out of five folds, and the NLL of all, mean over tasks."""
+    """Return the triple of scales of the least NLL left out of five folds, and the NLL of all, mean
+    over tasks.
+    """
     key_short, key_long = jax.random.split(key)
     num_train = part.y_train.shape[1]
     seen = jax.tree.map(lambda a: a[: max(2, MOST_OF_FOLDS // num_train)], part)
@@ -139,12 +154,16 @@ def chosen(key, part):
 
 
 def left_out(key, tasks, triples, **sizes):
-    """Return the NLL of points left out under each triple, mean over tasks; tasks may have fewer points than bins."""
+    """Return the NLL of points left out under each triple, mean over tasks; tasks may have fewer
+    points than bins.
+    """
     y = choice.in_folds(tasks.y_train)
 
     def one(key, scales):
         p = choice.fit_folds(key, tasks, scales, **sizes)[1].mean(axis=(0, 1), dtype=np.float64)
-        return float(metrics.negative_log_likelihood(np.clip(p, redraws.LEAST, 1 - redraws.LEAST), y))
+        return float(
+            metrics.negative_log_likelihood(np.clip(p, redraws.LEAST, 1 - redraws.LEAST), y)
+        )
 
     return np.array([one(jax.random.fold_in(key, i), scales) for i, scales in enumerate(triples)])
 
@@ -161,7 +180,9 @@ def score(drawn, setting, arm, redraw):
         p = np.asarray(redraws.probabilities(redraws.LOGITS, draws, x_test))
         found, more = redraws.with_sampler(drawn, p, y_test), {}
     of_tasks = [redraws.scored(p[:, :, task], y_test[task]) for task in range(len(y_test))]
-    more |= {f"task_{name}": [round(one[name], 6) for one in of_tasks] for name in ("nll", "nll_error")}
+    more |= {
+        f"task_{name}": [round(one[name], 6) for one in of_tasks] for name in ("nll", "nll_error")
+    }
     return found | {"more": more}
 
 

@@ -1,4 +1,6 @@
-"""The prior of the shared network chosen by folds, as one arm of `arms` does, on two more of its data sets."""
+"""The prior of the shared network chosen by folds, as one arm of `arms` does, on two more of its
+data sets.
+"""
 
 from experiments.what_the_gain_is_made_of import arms
 
@@ -9,7 +11,10 @@ SMALL = {"arm": SETTINGS["arm"], "redraw": 1, "num_tasks": 2, "num_warmup": 100,
 
 def units():
     """A data set each: twenty joint fits choose, one is scored."""
-    return {f"{SETTINGS['arm']}, {i}": {"arm": SETTINGS["arm"], "redraw": i, **SIZES} for i in SETTINGS["redraws"]}
+    return {
+        f"{SETTINGS['arm']}, {i}": {"arm": SETTINGS["arm"], "redraw": i, **SIZES}
+        for i in SETTINGS["redraws"]
+    }
 
 
 def unit(**setting):

@@ -1,10 +1,12 @@
-"""Gaussian process classifiers whose amplitude and length scale are drawn together with the functions, by MCMC.
+"""Gaussian process classifiers whose amplitude and length scale are drawn together with the
+functions, by MCMC.
 
-The kernel is a^2 exp(-|x - x'|^2 / 2 l^2), or half of k(x, x') - k(x, -x'), whose functions are odd, as those of
-networks without biases are. A function is a sum over the eigenfunctions of the Laplacian in a box, each times the root
-of the kernel's spectral density and a coefficient N(0, 1) (Solin and Sarkka 2020; Riutort-Mayol et al. 2023); the odd
-half of them gives the odd kernel. No matrix is inverted, which saves jitter and nine tenths of the time; what the sum
-leaves out of the kernel is measured in `tests/test_rivals.py`.
+The kernel is a^2 exp(-|x - x'|^2 / 2 l^2), or half of k(x, x') - k(x, -x'), whose functions are
+odd, as those of networks without biases are. A function is a sum over the eigenfunctions of the
+Laplacian in a box, each times the root of the kernel's spectral density and a coefficient N(0, 1)
+(Solin and Sarkka 2020; Riutort-Mayol et al. 2023); the odd half of them gives the odd kernel. No
+matrix is inverted, which saves jitter and nine tenths of the time; what the sum leaves out of the
+kernel is measured in `tests/test_rivals.py`.
 """
 
 from helpers import densities
@@ -17,11 +19,14 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from numpyro.contrib.hsgp import laplacian
 
-HALF_WIDTH, MOST = 6.0, 22  # of the box, in which the points lie within 4 of its middle; frequencies a dimension
+# of the box, in which the points lie within 4 of its middle; frequencies a dimension
+HALF_WIDTH, MOST = 6.0, 22
 
 
 class Labelled(NamedTuple):
-    """Eigenfunctions at the points of one task or of several, labels, and the normal prior of log a and log l."""
+    """Eigenfunctions at the points of one task or of several, labels, and the normal prior of log a
+    and log l.
+    """
 
     phi: Float[Array, "*task point function"]
     y: Int[Array, "*task point"]
@@ -29,11 +34,14 @@ class Labelled(NamedTuple):
     spread: Float[Array, "*task 2 2"]  # a root of the covariance
 
 
-INDICES = np.stack(np.meshgrid(*[np.arange(1, MOST + 1)] * 2, indexing="ij")).reshape(2, -1)  # of ``laplacian``
+# of ``laplacian``
+INDICES = np.stack(np.meshgrid(*[np.arange(1, MOST + 1)] * 2, indexing="ij")).reshape(2, -1)
 
 
 def kept(odd):
-    """Return which eigenfunctions are used: those of low frequency, in a circle; the odd ones alone if ``odd``."""
+    """Return which eigenfunctions are used: those of low frequency, in a circle; the odd ones alone
+    if ``odd``.
+    """
     low = (INDICES**2).sum(axis=0) <= MOST**2
     return low & (INDICES.sum(axis=0) % 2 == 1) if odd else low
 
@@ -50,14 +58,17 @@ def functions(x, odd):
 
 
 def root_density(log_scales, squared):
-    """Return the root of the spectral density at squared frequencies; as an exponential it has a finite gradient."""
+    """Return the root of the spectral density at squared frequencies; as an exponential it has a
+    finite gradient.
+    """
     log_amplitude, log_length = log_scales
     log_root = log_amplitude + log_length + jnp.log(2 * jnp.pi) / 2
     return jnp.exp(log_root - jnp.exp(2 * log_length) * squared / 4)
 
 
 def log_density(odd):
-    """Return the log posterior, up to a constant, of ``{"scales": [2], "z": [*task, function]}`` given ``Labelled``.
+    """Return the log posterior, up to a constant, of ``{"scales": [2], "z": [*task, function]}``
+    given ``Labelled``.
 
     Of one task, or of several that have one a and one l in common.
     """
@@ -81,6 +92,8 @@ def probabilities(log_scales, z, x, odd):
     Of log scales [task or 1, chain, draw, 2], and z [task, chain, draw, function].
     """
     squared = squared_frequencies(odd)
-    root = jax.vmap(jax.vmap(jax.vmap(lambda at: root_density(at, squared))))(jnp.float32(log_scales))
+    root = jax.vmap(jax.vmap(jax.vmap(lambda at: root_density(at, squared))))(
+        jnp.float32(log_scales)
+    )
     f = jnp.einsum("tpm,tcdm->cdtp", functions(x, odd), z * root)
     return np.asarray(jax.nn.sigmoid(f))

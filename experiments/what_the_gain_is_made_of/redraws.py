@@ -1,6 +1,8 @@
-"""What the experiments on redrawn data share: data by name, fits of networks, scores with their errors, rows.
+"""What the experiments on redrawn data share: data by name, fits of networks, scores with their
+errors, rows.
 
-Data set i has the key of the name ("data", i) in all of them, so that arms of different experiments pair.
+Data set i has the key of the name ("data", i) in all of them, so that arms of different experiments
+pair.
 """
 
 from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks
@@ -20,9 +22,15 @@ NUM_CHAINS = 4
 NETWORK = networks.MLP()
 FLAT = densities.flat_log_density(NETWORK)
 HIERARCHICAL, LOGITS = hierarchical.log_density(NETWORK), hierarchical.logits(NETWORK)
-# A chain that starts in a mode of little mass leaves it where the likelihood has this power: page `modes`.
+# A chain that starts in a mode of little mass leaves it where the likelihood has this power: page
+# `modes`.
 TEMPERED = {"power": 0.8, "num_started": NUM_CHAINS, "num_warmup": 300, "num_samples": 300}
-NAMES = {"nll": "NLL", "accuracy": "accuracy %", "brier": "Brier", "calibration_error": "calibration error"}
+NAMES = {
+    "nll": "NLL",
+    "accuracy": "accuracy %",
+    "brier": "Brier",
+    "calibration_error": "calibration error",
+}
 LEAST = 1e-7  # probability: in single precision a certain network has a label at 0
 
 
@@ -38,16 +46,18 @@ optimum = jax.jit(lambda tasks: data.bayes_optimum(tasks, tasks.x_test))
 def fit_flat(key, observed, num_chains=NUM_CHAINS, **sizes):
     """Fit each task alone, by chains from N(0, 1)."""
     key_start, key_chains = jax.random.split(key)
-    starts = mcmc.normal_starts(key_start, networks.parameter_shapes(NETWORK, 2), (len(observed.y), num_chains))
+    starts = mcmc.normal_starts(
+        key_start, networks.parameter_shapes(NETWORK, 2), (len(observed.y), num_chains)
+    )
     return mcmc.sample(key_chains, FLAT, starts, tasks=observed, **sizes)
 
 
 def fit_hierarchical(key, log_density, shapes, observed, centre=None, tempered=TEMPERED, **sizes):
     """Fit all tasks of a data set together: chains from N(0, 1), none left out.
 
-    There are modes between which chains seldom pass, so chains spend a stage at a lower power of the likelihood first.
-    Given a centre, they start without it, log standard deviations from N(centre, 1/4). What is stored of each chain
-    tells where it is.
+    There are modes between which chains seldom pass, so chains spend a stage at a lower power of
+    the likelihood first. Given a centre, they start without it, log standard deviations from
+    N(centre, 1/4). What is stored of each chain tells where it is.
     """
     key_start, key_chains = jax.random.split(key)
     if centre is None:
@@ -55,21 +65,29 @@ def fit_hierarchical(key, log_density, shapes, observed, centre=None, tempered=T
     else:
         starts = mcmc.normal_starts(key_start, shapes, (NUM_CHAINS,))
         for name, at in centre.items():
-            starts["log_sd"][name] = jax.tree.map(lambda a, at=at: at + 0.5 * a, starts["log_sd"][name])
+            starts["log_sd"][name] = jax.tree.map(
+                lambda a, at=at: at + 0.5 * a, starts["log_sd"][name]
+            )
     return mcmc.sample(key_chains, log_density, starts, data=observed, **sizes)
 
 
 def kept(posterior, most=400):
-    """Return what is kept of a run: at most so many draws a chain, all statistics, and what warm-up learnt."""
+    """Return what is kept of a run: at most so many draws a chain, all statistics, and what warm-up
+    learnt.
+    """
     shape = posterior.stats.log_density.shape
     thinned = (*[slice(None)] * (len(shape) - 1), slice(None, None, max(1, shape[-1] // most)))
-    draws = {name: part for name, part in take(posterior.draws, thinned).items() if jax.tree.leaves(part)}
+    draws = {
+        name: part for name, part in take(posterior.draws, thinned).items() if jax.tree.leaves(part)
+    }
     return {"draws": draws, **shared.kept_of(posterior)}
 
 
 @jax.jit
 def flat_probabilities(draws, x):
-    """Return probabilities [chain, draw, task, point] of draws [task, chain, draw] at points [task, point, 2]."""
+    """Return probabilities [chain, draw, task, point] of draws [task, chain, draw] at points [task,
+    point, 2].
+    """
 
     def one_task(pair):
         draws, x = pair
@@ -80,8 +98,12 @@ def flat_probabilities(draws, x):
 
 @partial(jax.jit, static_argnums=0)
 def probabilities(logits, draws, x):
-    """Return probabilities [chain, draw, task, point] of draws [chain, draw] of ``logits(position, x)``."""
-    return jax.lax.map(lambda chain: jax.lax.map(lambda one: jax.nn.sigmoid(logits(one, x)), chain), draws)
+    """Return probabilities [chain, draw, task, point] of draws [chain, draw] of ``logits(position,
+    x)``.
+    """
+    return jax.lax.map(
+        lambda chain: jax.lax.map(lambda one: jax.nn.sigmoid(logits(one, x)), chain), draws
+    )
 
 
 def score_of(p, y):
@@ -91,15 +113,19 @@ def score_of(p, y):
 
 
 def scored_parts(parts, y, score=score_of):
-    """Score the mean of independent predictions of the same thing, [part, *point], by the four scores of one.
+    """Score the mean of independent predictions of the same thing, [part, *point], by the four
+    scores of one.
 
-    Errors are the jackknife's: each part is left out in turn; that of the accuracy is no less than one point. Of one
-    part alone there is none.
+    Errors are the jackknife's: each part is left out in turn; that of the accuracy is no less than
+    one point. Of one part alone there is none.
     """
     parts = np.asarray(parts, np.float64)
     total, others = parts.sum(axis=0), len(parts) - 1
     without = [score((total - part) / others, y) for part in parts if others]
-    errors = {name: np.sqrt(others) * np.std([one[name] for one in without]) if others else 0.0 for name in NAMES}
+    errors = {
+        name: np.sqrt(others) * np.std([one[name] for one in without]) if others else 0.0
+        for name in NAMES
+    }
     errors["accuracy"] = np.hypot(errors["accuracy"], 100 / np.size(y) if others else 0.0)
     errors = {f"{name}_error": float(error) for name, error in errors.items()}
     alone = [score(part, y)["nll"] for part in parts]
@@ -109,7 +135,8 @@ def scored_parts(parts, y, score=score_of):
 def scored(p, y):
     """Score the mean of all draws, p [chain, draw, *point].
 
-    The error of the NLL is known from the draws; of the others it is the jackknife's over half chains.
+    The error of the NLL is known from the draws; of the others it is the jackknife's over half
+    chains.
     """
     p = np.clip(np.asarray(p, np.float64), LEAST, 1 - LEAST)
     halves = [half.mean(axis=0) for chain in p for half in np.array_split(chain, 2)]
@@ -119,7 +146,9 @@ def scored(p, y):
 
 
 def scored_starts(p, y, score=score_of):
-    """Score optimised networks, p [start, *point]: means over starts, each scored alone, and their standard errors."""
+    """Score optimised networks, p [start, *point]: means over starts, each scored alone, and their
+    standard errors.
+    """
     each = [score(one, y) for one in p]
     of = {name: [one[name] for one in each] for name in NAMES}
     means = {name: float(np.mean(values)) for name, values in of.items()}
@@ -128,9 +157,11 @@ def scored_starts(p, y, score=score_of):
 
 
 def of_layers(log_sd):
-    """Return log standard deviations by layer, [chain, draw]: where each weight has its own, their mean.
+    """Return log standard deviations by layer, [chain, draw]: where each weight has its own, their
+    mean.
 
-    Weights trade places between copies of a network, so that only what all of a layer have in common can mix.
+    Weights trade places between copies of a network, so that only what all of a layer have in
+    common can mix.
     """
     found = {}
     for name, part in log_sd.items():
@@ -151,11 +182,15 @@ def checked(drawn, p, **others):
 
 
 def with_sampler(drawn, p, y):
-    """Score all draws of a hierarchical fit; the median standard deviations of its layers, and its check."""
+    """Score all draws of a hierarchical fit; the median standard deviations of its layers, and its
+    check.
+    """
     log_sd = of_layers(drawn["draws"]["log_sd"])
     check = checked(drawn, p, log_sd=log_sd)
     sampler = {
-        "sd_by_chain": {name: np.exp(np.median(part, axis=1)).tolist() for name, part in log_sd.items()},
+        "sd_by_chain": {
+            name: np.exp(np.median(part, axis=1)).tolist() for name, part in log_sd.items()
+        },
         "rhat_log_density": check["rhat"]["log density"],
         "divergences": check["divergences"],
     }
@@ -163,7 +198,9 @@ def with_sampler(drawn, p, y):
 
 
 def row(name, scores):
-    """Return the row of an arm from its scores of each data set: lists over data sets, however deep they stand."""
+    """Return the row of an arm from its scores of each data set: lists over data sets, however deep
+    they stand.
+    """
     checks = {"check": [one["check"] for one in scores]} if "check" in scores[0] else {}
     rest = [{key: value for key, value in one.items() if key != "check"} for one in scores]
     return {"name": name, "sampler": {}, "more": {}} | _joined(rest) | checks

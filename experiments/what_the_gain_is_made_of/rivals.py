@@ -1,4 +1,5 @@
-"""Rivals of the hierarchical network, on the data sets of ``arms`` and on six more tasks of each, not trained on.
+"""Rivals of the hierarchical network, on the data sets of ``arms`` and on six more tasks of each,
+not trained on.
 
     N features, ...       features trained on all tasks, and a linear head a task, of three kinds: see ``heads``
     Gaussian processes    by MCMC, odd or not, scales of a task's own or of all tasks: see ``processes``
@@ -6,9 +7,10 @@
     fine-tuned in turn    one network trained on the tasks one after the other; forgetting is seen on the first
     Bayes optimum         the generator's own probabilities
 
-New tasks have labels of their own, and what was learnt from the others: features, scales of a process, the network that
-an angle turns, weights to start from. Beside them stand flat networks under the scales that the others chose, and the
-hierarchical network, which is fitted again with the new tasks among the others.
+New tasks have labels of their own, and what was learnt from the others: features, scales of a
+process, the network that an angle turns, weights to start from. Beside them stand flat networks
+under the scales that the others chose, and the hierarchical network, which is fitted again with the
+new tasks among the others.
 """
 
 from helpers import densities, hierarchical, mcmc
@@ -39,23 +41,40 @@ SETTINGS = {
         "of_folds": {"num_chains": 2, "num_warmup": 100, "num_samples": 100},
         "chains": {"num_chains": 4, "num_warmup": 200, "num_samples": 800},
     },
-    # Priors of a Gaussian process's amplitude and length scale: log-normal, by median and sd of the logarithm.
+    # Priors of a Gaussian process's amplitude and length scale: log-normal, by median and sd of the
+    # logarithm.
     "process": {"median": [3.0, 1.5], "sd": [1.0, 0.5]},
-    "process_chains": {"num_warmup": 300, "num_samples": 1000, "max_tree_depth": 8, "target_acceptance": 0.9},
+    "process_chains": {
+        "num_warmup": 300,
+        "num_samples": 1000,
+        "max_tree_depth": 8,
+        "target_acceptance": 0.9,
+    },
     "hyperprior": 5.0,  # of the scales of the network that angles turn, N+(0, 5)
     "angle": {"num_warmup": 200, "num_samples": 600},
-    "angle_tempered": {"power": 0.8, "num_started": 4, "num_warmup": 200, "num_samples": 20, "max_tree_depth": 8},
+    "angle_tempered": {
+        "power": 0.8,
+        "num_started": 4,
+        "num_warmup": 200,
+        "num_samples": 20,
+        "max_tree_depth": 8,
+    },
     "fine_tuning": {"learning_rate": 0.02, "steps_per_task": 600, "num_starts": 4},
     "threshold_nll": 0.005,  # fixed before any result was seen: a smaller difference is called none
 }
 OPTIMUM, TUNED, ANGLE = "Bayes optimum", "fine-tuned in turn", "latent angle"
 CHOSEN, SHARED = "chosen over tasks", "shared, N+(0, 1)"
 FEATURES = {"5 features": 5, "32 features": 32}
-ODD_ALONE, ODD, ANY = "odd Gaussian process a task", "odd Gaussian process, one scale", "Gaussian process, one scale"
+ODD_ALONE, ODD, ANY = (
+    "odd Gaussian process a task",
+    "odd Gaussian process, one scale",
+    "Gaussian process, one scale",
+)
 PROCESSES = {ODD_ALONE: True, ODD: True, ANY: False}  # whether it is odd
 ARMS = (OPTIMUM, TUNED, *FEATURES, ANGLE, *PROCESSES, CHOSEN, SHARED)
 TURNED = latent.log_density(SETTINGS["hyperprior"])
-PRIOR = np.log(SETTINGS["process"]["median"]), np.diag(SETTINGS["process"]["sd"])  # of log a and log l
+# of log a and log l
+PRIOR = np.log(SETTINGS["process"]["median"]), np.diag(SETTINGS["process"]["sd"])
 SMALL = {"arm": ANGLE, "redraw": 0, "num_tasks": 6}
 
 
@@ -64,7 +83,9 @@ def units():
     sizes = {"num_tasks": SETTINGS["num_tasks"]}
     redrawn = range(SETTINGS["num_redraws"])
     found = {f"{arm}, {i}": {"arm": arm, "redraw": i, **sizes} for i in redrawn for arm in ARMS}
-    (row,) = (row for row in read_result("what_the_gain_is_made_of/arms")["rows"] if row["name"] == CHOSEN)
+    (row,) = (
+        row for row in read_result("what_the_gain_is_made_of/arms")["rows"] if row["name"] == CHOSEN
+    )
     for i in redrawn:
         found[f"{CHOSEN}, {i}"]["scales"] = row["more"]["scales"][i]
     return found
@@ -72,7 +93,9 @@ def units():
 
 def drawn_tasks(redraw, num_tasks):
     """Return the tasks of a data set and the new ones."""
-    return redraws.drawn(redraw, num_tasks=num_tasks), redraws.drawn("new", redraw, num_tasks=SETTINGS["num_new"])
+    return redraws.drawn(redraw, num_tasks=num_tasks), redraws.drawn(
+        "new", redraw, num_tasks=SETTINGS["num_new"]
+    )
 
 
 def unit(arm, redraw, num_tasks, scales=None):
@@ -82,7 +105,9 @@ def unit(arm, redraw, num_tasks, scales=None):
     if arm == OPTIMUM:
         return {"p": redraws.optimum(tasks), "new": redraws.optimum(new)}
     if arm == TUNED:
-        return fine_tuned(jax.random.split(key(), SETTINGS["fine_tuning"]["num_starts"]), tasks, new)
+        return fine_tuned(
+            jax.random.split(key(), SETTINGS["fine_tuning"]["num_starts"]), tasks, new
+        )
     if arm in FEATURES:
         return heads.unit(key, tasks, new, FEATURES[arm], SETTINGS["heads"])
     if arm in PROCESSES:
@@ -90,7 +115,9 @@ def unit(arm, redraw, num_tasks, scales=None):
     if arm == ANGLE:
         shapes, observed = latent.shapes(num_tasks), densities.observe(tasks.x_train, tasks.y_train)
         tempered, sizes = SETTINGS["angle_tempered"], SETTINGS["angle"]
-        return redraws.kept(redraws.fit_hierarchical(key(), TURNED, shapes, observed, tempered=tempered, **sizes))
+        return redraws.kept(
+            redraws.fit_hierarchical(key(), TURNED, shapes, observed, tempered=tempered, **sizes)
+        )
     sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
     if arm == CHOSEN:
         observed = densities.observe(new.x_train, new.y_train, scales)
@@ -98,7 +125,9 @@ def unit(arm, redraw, num_tasks, scales=None):
     tasks = joined(tasks, new)
     shapes = hierarchical.shapes(redraws.NETWORK, len(tasks.y_train), 2)
     observed = densities.observe(tasks.x_train, tasks.y_train)
-    return redraws.kept(redraws.fit_hierarchical(key(), redraws.HIERARCHICAL, shapes, observed, **sizes))
+    return redraws.kept(
+        redraws.fit_hierarchical(key(), redraws.HIERARCHICAL, shapes, observed, **sizes)
+    )
 
 
 def joined(tasks, new):
@@ -111,21 +140,25 @@ def sample_process(key, tasks, odd, prior, alone):
     num_tasks = len(tasks.y_train)
     phi, prior = processes.functions(tasks.x_train, odd), [np.float32(part) for part in prior]
     shape = phi.shape[2:] if alone else (num_tasks, *phi.shape[2:])
-    shapes = {name: jax.ShapeDtypeStruct(of, jnp.float32) for name, of in (("scales", (2,)), ("z", shape))}
+    shapes = {
+        name: jax.ShapeDtypeStruct(of, jnp.float32) for name, of in (("scales", (2,)), ("z", shape))
+    }
     batch = (num_tasks, redraws.NUM_CHAINS) if alone else (redraws.NUM_CHAINS,)
     starts = mcmc.normal_starts(key("starts"), shapes, batch)
     if alone:
         prior = [np.broadcast_to(part, (num_tasks, *part.shape)) for part in prior]
     labelled = processes.Labelled(phi, tasks.y_train, *prior)
     seen = {"tasks" if alone else "data": labelled}
-    return mcmc.sample(key("chains"), processes.DENSITIES[odd], starts, **seen, **SETTINGS["process_chains"])
+    return mcmc.sample(
+        key("chains"), processes.DENSITIES[odd], starts, **seen, **SETTINGS["process_chains"]
+    )
 
 
 def fit_process(key, arm, tasks, new):
     """Fit the processes of the tasks and of new ones.
 
-    Scales of a task's own have one prior everywhere. Of scales in common, what the tasks tell is a new task's prior:
-    the normal distribution of the draws' mean and covariance.
+    Scales of a task's own have one prior everywhere. Of scales in common, what the tasks tell is a
+    new task's prior: the normal distribution of the draws' mean and covariance.
     """
     odd, alone = PROCESSES[arm], arm == ODD_ALONE
     fit = sample_process(partial(key, "tasks"), tasks, odd, PRIOR, alone)
@@ -145,7 +178,8 @@ def log_scales(position, prior):
 
 
 def fine_tuned(keys, tasks, new):
-    """Move the most probable network of task 1 on to task 2, and so on: p [start, stage, task, point].
+    """Move the most probable network of task 1 on to task 2, and so on: p [start, stage, task,
+    point].
 
     From the last it moves on to each of the new tasks: [start, task, point].
     """
@@ -154,7 +188,10 @@ def fine_tuned(keys, tasks, new):
 
     def stage(weights, task):
         def loss(weights):
-            return -redraws.FLAT(weights, densities.Observed(*task, jnp.ones(task[1].shape), scales)) / task[1].size
+            return (
+                -redraws.FLAT(weights, densities.Observed(*task, jnp.ones(task[1].shape), scales))
+                / task[1].size
+            )
 
         weights, _ = shared.train(loss, weights, optimizer, settings["steps_per_task"])
         return weights, jax.nn.sigmoid(redraws.NETWORK.apply(weights, tasks.x_test))
@@ -171,11 +208,17 @@ def fine_tuned(keys, tasks, new):
 
 
 def score(drawn, arm, redraw, num_tasks, **_):
-    """Scores on the test points, by arm, of the tasks and, by the same name and "new tasks", of new ones."""
+    """Scores on the test points, by arm, of the tasks and, by the same name and "new tasks", of new
+    ones.
+    """
     tasks, new = drawn_tasks(redraw, num_tasks)
     y, y_new = np.asarray(tasks.y_test), np.asarray(new.y_test)
     if arm == OPTIMUM:
-        return pair(arm, redraws.scored_parts(drawn["p"][None], y), redraws.scored_parts(drawn["new"][None], y_new))
+        return pair(
+            arm,
+            redraws.scored_parts(drawn["p"][None], y),
+            redraws.scored_parts(drawn["new"][None], y_new),
+        )
     if arm == TUNED:
         right = 100 * ((drawn["p"] > 0.5) == (y == 1)).mean(axis=-1)  # [start, stage, task]
         seen = {"first_task": right[:, :, 0], "current_task": np.diagonal(right, axis1=1, axis2=2)}
@@ -188,14 +231,24 @@ def score(drawn, arm, redraw, num_tasks, **_):
     if arm == ANGLE:
         p = np.asarray(redraws.probabilities(latent.logits, drawn["draws"], tasks.x_test))
         log_sd = redraws.of_layers(drawn["draws"]["log_sd"])
-        sampler = {"sd_by_chain": {name: np.exp(np.median(part, axis=1)).tolist() for name, part in log_sd.items()}}
+        sampler = {
+            "sd_by_chain": {
+                name: np.exp(np.median(part, axis=1)).tolist() for name, part in log_sd.items()
+            }
+        }
         more = latent.angle_error(drawn["draws"]["direction"], np.asarray(tasks.angles))
         of_new = latent.of_new_tasks(take(drawn["draws"], np.s_[:, ::4]), new)
-        found = redraws.scored(p, y) | {"check": redraws.checked(drawn, p), "sampler": sampler, "more": more}
+        found = redraws.scored(p, y) | {
+            "check": redraws.checked(drawn, p),
+            "sampler": sampler,
+            "more": more,
+        }
         return pair(arm, found, redraws.scored_parts(of_new, y_new))
     if arm == CHOSEN:
         p = np.asarray(redraws.flat_probabilities(drawn["draws"], new.x_test))
-        return {f"{arm}: new tasks": redraws.scored(p, y_new) | {"check": redraws.checked(drawn, p)}}
+        return {
+            f"{arm}: new tasks": redraws.scored(p, y_new) | {"check": redraws.checked(drawn, p)}
+        }
     p = np.asarray(redraws.probabilities(redraws.LOGITS, drawn["draws"], joined(tasks, new).x_test))
     check = redraws.checked(drawn, p, log_sd=redraws.of_layers(drawn["draws"]["log_sd"]))
     of_new = redraws.scored(p[:, :, num_tasks:], y_new) | {"check": check}
@@ -214,7 +267,9 @@ def score_heads(drawn, arm, tasks, new):
     p, by_draw = heads.predictions(drawn, size, tasks, new, SETTINGS["heads"])
     for kind, of_kind in p.items():
         of_tasks = redraws.scored_starts(of_kind[:, :num_tasks], y)
-        found |= pair(f"{arm}, {kind}", of_tasks, redraws.scored_starts(of_kind[:, num_tasks:], y_new))
+        found |= pair(
+            f"{arm}, {kind}", of_tasks, redraws.scored_starts(of_kind[:, num_tasks:], y_new)
+        )
     found[f"{arm}, {heads.TRAINED}"]["more"] = {
         "decay": heads.best_training(drawn, SETTINGS["heads"])[0],
         "steps": heads.best_training(drawn, SETTINGS["heads"])[1],
@@ -247,7 +302,9 @@ def over_starts(accuracy):
     """Return mean accuracies over starts, by stage, and their standard errors."""
     means = {f"{name}_accuracy": values.mean(axis=0).tolist() for name, values in accuracy.items()}
     count = SETTINGS["fine_tuning"]["num_starts"]
-    errors = {name: values.std(axis=0, ddof=1) / np.sqrt(count) for name, values in accuracy.items()}
+    errors = {
+        name: values.std(axis=0, ddof=1) / np.sqrt(count) for name, values in accuracy.items()
+    }
     return means | {f"{name}_accuracy_error": values.tolist() for name, values in errors.items()}
 
 

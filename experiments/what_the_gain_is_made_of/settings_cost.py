@@ -1,9 +1,11 @@
-"""What the settings of Wiecki (2018) cost, against this book's, in gradients and in seconds of one core.
+"""What the settings of Wiecki (2018) cost, against this book's, in gradients and in seconds of one
+core.
 
-Both sample the same hierarchical posterior of the sources' data by BlackJAX's NUTS, four chains in turn on one core.
-His: start from mean-field variational inference, 5000 steps of Stan's warm-up at acceptance 0.9, 500 draws. Ours: four
-dispersed starts a chain through a tempered stage, of which the first in the mode where the output layer is the widest
-goes on (as in ``long_runs``); all four are paid for. Gradients do not depend on the machine.
+Both sample the same hierarchical posterior of the sources' data by BlackJAX's NUTS, four chains in
+turn on one core. His: start from mean-field variational inference, 5000 steps of Stan's warm-up at
+acceptance 0.9, 500 draws. Ours: four dispersed starts a chain through a tempered stage, of which
+the first in the mode where the output layer is the widest goes on (as in ``long_runs``); all four
+are paid for. Gradients do not depend on the machine.
 """
 
 from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks
@@ -24,7 +26,13 @@ from experiments import shared
 SETTINGS = {
     "seed": 3005,
     "num_chains": 4,
-    "settings of 003": {"vi_steps": 5000, "num_warmup": 5000, "num_samples": 500, "target": 0.9, "depth": 10},
+    "settings of 003": {
+        "vi_steps": 5000,
+        "num_warmup": 5000,
+        "num_samples": 500,
+        "target": 0.9,
+        "depth": 10,
+    },
     "settings of this book": {
         "num_started": 4,
         "power": 0.6,  # of the likelihood in the tempered stage
@@ -42,7 +50,10 @@ LOG_DENSITY, LOGITS = hierarchical.log_density(NETWORK), hierarchical.logits(NET
 def units():
     """Settings each."""
     names = ("settings of 003", "settings of this book")
-    return {name: {"name": name, "num_chains": SETTINGS["num_chains"], "sizes": SETTINGS[name]} for name in names}
+    return {
+        name: {"name": name, "num_chains": SETTINGS["num_chains"], "sizes": SETTINGS[name]}
+        for name in names
+    }
 
 
 SMALL = {
@@ -53,7 +64,9 @@ SMALL = {
 
 
 def warm_up(key, start, density, sizes, num_steps, stan=False):
-    """Run one of BlackJAX's adaptations; return its state, the sampler's parameters and the number of gradients."""
+    """Run one of BlackJAX's adaptations; return its state, the sampler's parameters and the number
+    of gradients.
+    """
     common = {"target_acceptance_rate": sizes["target"], "max_num_doublings": sizes["depth"]}
     common["adaptation_info_fn"] = lambda state, info, adaptation: info.num_integration_steps
     if stan:
@@ -71,7 +84,9 @@ def draw(key, state, parameters, density, num_samples):
     def one(state, key):
         state, info = step(key, state)
         steps = info.num_integration_steps
-        stats = mcmc.Stats(state.logdensity, info.is_divergent, info.acceptance_rate, info.energy, steps)
+        stats = mcmc.Stats(
+            state.logdensity, info.is_divergent, info.acceptance_rate, info.energy, steps
+        )
         return state, (state.position, stats)
 
     return jax.lax.scan(one, state, jax.random.split(key, num_samples))[1]
@@ -86,15 +101,24 @@ def theirs(sizes, density_of, key, starts, observed):
     def one(state, key):
         return algorithm.step(key, state)[0], None
 
-    state = jax.lax.scan(one, algorithm.init(starts[0]), jax.random.split(key_vi, sizes["vi_steps"]))[0]
+    state = jax.lax.scan(
+        one, algorithm.init(starts[0]), jax.random.split(key_vi, sizes["vi_steps"])
+    )[0]
     start = algorithm.sample(key_start, state, 1)[0]
-    state, parameters, warmup = warm_up(key_warmup, start, density, sizes, sizes["num_warmup"], stan=True)
-    return *draw(key_draws, state, parameters, density, sizes["num_samples"]), sizes["vi_steps"] + warmup
+    state, parameters, warmup = warm_up(
+        key_warmup, start, density, sizes, sizes["num_warmup"], stan=True
+    )
+    return *draw(key_draws, state, parameters, density, sizes["num_samples"]), sizes[
+        "vi_steps"
+    ] + warmup
 
 
 def ours(sizes, density_of, log_sd, key, starts, observed):
     """Tempered stage from several starts, short warm-up, long run."""
-    density, tempered = density_of(observed), density_of(observed._replace(weight=sizes["power"] * observed.weight))
+    density, tempered = (
+        density_of(observed),
+        density_of(observed._replace(weight=sizes["power"] * observed.weight)),
+    )
     key_tempered, key_warmup, key_draws = jax.random.split(key, 3)
 
     def first_stage(pair):
@@ -103,7 +127,8 @@ def ours(sizes, density_of, log_sd, key, starts, observed):
 
     ends, first = jax.lax.map(first_stage, (jax.random.split(key_tempered, len(starts)), starts))
     in_mode = jax.vmap(log_sd)(ends).argmax(axis=1) == 2
-    start = ends[in_mode.argmax()]  # the first of all if none is there, which its own group sd would tell
+    # the first of all if none is there, which its own group sd would tell
+    start = ends[in_mode.argmax()]
     state, parameters, warmup = warm_up(key_warmup, start, density, sizes, sizes["num_warmup"])
     return *draw(key_draws, state, parameters, density, sizes["num_samples"]), first.sum() + warmup
 
@@ -125,7 +150,11 @@ def unit(name, num_chains, sizes):
     def log_sd(vector):
         return jnp.stack([unravel(vector)["log_sd"][f"Dense_{layer}"] for layer in range(3)])
 
-    arm = partial(theirs, sizes, density_of) if "vi_steps" in sizes else partial(ours, sizes, density_of, log_sd)
+    arm = (
+        partial(theirs, sizes, density_of)
+        if "vi_steps" in sizes
+        else partial(ours, sizes, density_of, log_sd)
+    )
     # BlackJAX mixes types and ranks.
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         chain = jax.jit(arm).lower(keys[0], vectors[0], observed).compile()
@@ -136,7 +165,12 @@ def unit(name, num_chains, sizes):
         seconds.append(time.process_time() - begin)
     positions, stats, warmup = jax.tree.map(lambda *leaves: jnp.stack(leaves), *kept)
     draws = jax.vmap(jax.vmap(unravel))(positions)
-    return {"draws": draws, "stats": stats._asdict(), "warmup": warmup, "seconds": np.array(seconds)}
+    return {
+        "draws": draws,
+        "stats": stats._asdict(),
+        "warmup": warmup,
+        "seconds": np.array(seconds),
+    }
 
 
 def with_error(name, by_chain):
@@ -147,7 +181,9 @@ def with_error(name, by_chain):
 
 
 def ess(values, quantile):
-    """A low quantile, over quantities, of the smaller of bulk and tail ESS; values [chain, draw, *quantity]."""
+    """A low quantile, over quantities, of the smaller of bulk and tail ESS; values [chain, draw,
+    *quantity].
+    """
     found = diagnostics.summarize(values)
     return float(np.quantile(np.minimum(found.ess_bulk, found.ess_tail), quantile))
 
@@ -161,7 +197,9 @@ def score(drawn, name, num_chains, sizes):
         return np.asarray(shared.of_draws(lambda w: jax.nn.sigmoid(LOGITS(w, x)), draws))
 
     p = probabilities(jax.tree.map(lambda a: a[:, ::5], draws), tasks.x_test)
-    predictions = probabilities(draws, tasks.x_test[:, :25]).reshape(num_chains, sizes["num_samples"], -1)
+    predictions = probabilities(draws, tasks.x_test[:, :25]).reshape(
+        num_chains, sizes["num_samples"], -1
+    )
     stats = mcmc.Stats(**drawn["stats"])
     sampling = stats.integration_steps.sum(axis=1)
     scores = metrics.scores(p.mean(axis=(0, 1)), tasks.y_test)
@@ -177,14 +215,21 @@ def score(drawn, name, num_chains, sizes):
         "seconds_by_chain": drawn["seconds"].tolist(),
         "ess_predictions_p5": ess(predictions, 0.05),
         # Of every chain by itself, which is what another machine's chains can be held to.
-        **with_error("ess_by_million_gradients", 1e6 * np.array(worst) / (drawn["warmup"] + sampling)),
+        **with_error(
+            "ess_by_million_gradients", 1e6 * np.array(worst) / (drawn["warmup"] + sampling)
+        ),
         "ess_log_sd_min": ess(log_sd, 0.0),
         "rhat_log_sd_max": float(of_log_sd.rhat.max()),
-        "sd_by_chain": {layer: np.exp(np.median(values, axis=1)).tolist() for layer, values in log_sd.items()},
+        "sd_by_chain": {
+            layer: np.exp(np.median(values, axis=1)).tolist() for layer, values in log_sd.items()
+        },
         "log_sd": {layer: float(values.mean()) for layer, values in log_sd.items()},
-        "log_sd_error": {layer: float(diagnostics.standard_error(values)) for layer, values in log_sd.items()},
+        "log_sd_error": {
+            layer: float(diagnostics.standard_error(values)) for layer, values in log_sd.items()
+        },
         "scores": scores,
         "nll": scores["NLL"],
         "nll_error": diagnostics.nll_error(p, tasks.y_test),
-        "check": {**check, "at_limit": at_limit},  # of the draws, which are no-U-turn trajectories here
+        # of the draws, which are no-U-turn trajectories here
+        "check": {**check, "at_limit": at_limit},
     }

@@ -1,4 +1,5 @@
-"""What the code to copy of the page ``which-method`` takes as it stands, on the sources' data: seconds of one core.
+"""What the code to copy of the page ``which-method`` takes as it stands, on the sources' data:
+seconds of one core.
 
 Of D also whether its chains agree, and the NLL of the sources' own test points.
 """
@@ -15,12 +16,22 @@ import numpy as np
 
 PAGE = Path(__file__).parents[2] / "book/which-method.md"
 if not PAGE.exists():
-    raise FileNotFoundError(f"{PAGE}: given no such page, expected a checkout, since its code is what is timed here")
-RECIPES = dict(zip("ACDG", re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), flags=re.S | re.M), strict=True))
+    raise FileNotFoundError(
+        f"{PAGE}: given no such page, expected a checkout, since its code is what is timed here"
+    )
+RECIPES = dict(
+    zip(
+        "ACDG",
+        re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), flags=re.S | re.M),
+        strict=True,
+    )
+)
 SETTINGS = {
     "units": ["A", "C", "DG"],  # G goes on where D ends
     "few": 5,  # labels of the group that is new
-    "recipes": {name: hashlib.sha256(code.encode()).hexdigest()[:16] for name, code in RECIPES.items()},
+    "recipes": {
+        name: hashlib.sha256(code.encode()).hexdigest()[:16] for name, code in RECIPES.items()
+    },
 }
 SMALL = {"situations": "DG"}
 
@@ -31,9 +42,15 @@ def units():
 
 
 def unit(situations):
-    """Run the code of the situations one after the other; C is of one task, and G takes the first task's new points."""
+    """Run the code of the situations one after the other; C is of one task, and G takes the first
+    task's new points.
+    """
     tasks, seconds = data.source_moons(), {}
-    space = {"x": np.asarray(tasks.x_train), "y": np.asarray(tasks.y_train), "x_new": np.asarray(tasks.x_test)}
+    space = {
+        "x": np.asarray(tasks.x_train),
+        "y": np.asarray(tasks.y_train),
+        "x_new": np.asarray(tasks.x_test),
+    }
     if situations == "C":
         space = take(space, 0)
     few = slice(SETTINGS["few"])

@@ -1,4 +1,6 @@
-"""Links that the build adds: to the helpers' entries, from a missing page, to the repository once it has an address."""
+"""Links that the build adds: to the helpers' entries, from a missing page, to the repository once
+it has an address.
+"""
 
 import json
 import re
@@ -29,10 +31,15 @@ def test_a_missing_page_leads_back(open_page, address, path):
     page = open_page(path, **DESKTOP)
     assert page.locator("article h1").inner_text().startswith("There is no such page")
     assert page.locator("#pst-primary-sidebar a[href]").count() > 20
-    assert page.evaluate("getComputedStyle(document.querySelector('article h1')).fontFamily") != "serif"
+    assert (
+        page.evaluate("getComputedStyle(document.querySelector('article h1')).fontFamily")
+        != "serif"
+    )
     assert [fault for fault in page.faults if path not in fault and "404" not in fault] == []
     links = page.locator("article ul a").all()
-    assert [link.evaluate("a => new URL(a.href).pathname + new URL(a.href).hash") for link in links] == [
+    assert [
+        link.evaluate("a => new URL(a.href).pathname + new URL(a.href).hash") for link in links
+    ] == [
         "/book/index.html",
         "/book/index.html#what-is-here",
         "/search.html",
@@ -59,22 +66,32 @@ def test_every_chapter_leads_to_entries():
     for path in (SITE / "book").glob("*.html"):
         text = path.read_text()
         linked += len(re.findall(r'<a class="helper" href="api.html#', text))
-        named += len(re.findall(r'<span class="n">(?:mcmc|predict|metrics)</span><span class="o">\.', text))
-        assert not re.search(r'class="helper"[^>]*><span class="n">\w+</span></a><span class="o">=<', text), path
+        named += len(
+            re.findall(r'<span class="n">(?:mcmc|predict|metrics)</span><span class="o">\.', text)
+        )
+        assert not re.search(
+            r'class="helper"[^>]*><span class="n">\w+</span></a><span class="o">=<', text
+        ), path
     assert linked > named > 100
 
 
 def build(folder, address):
-    """Build two pages with the book's own settings in a folder, the repository's address overridden."""
+    """Build two pages with the book's own settings in a folder, the repository's address
+    overridden.
+    """
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
     config["repository"]["url"] = address
     config["execute"] = {"execute_notebooks": "off"}
     (folder / "book").mkdir(parents=True)
     (folder / "_config.yml").write_text(yaml.safe_dump(config))
-    (folder / "_toc.yml").write_text("format: jb-book\nroot: book/index.md\nchapters:\n- file: book/a.md\n")
+    (folder / "_toc.yml").write_text(
+        "format: jb-book\nroot: book/index.md\nchapters:\n- file: book/a.md\n"
+    )
     (folder / "book/index.md").write_text("# First\n")
     (folder / "book/a.md").write_text(HEADER + "# Second\n\n```{code-cell} ipython3\n1\n```\n")
-    (folder / "book/a.ipynb").write_text(json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    (folder / "book/a.ipynb").write_text(
+        json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    )
     shutil.copy(ROOT / "book/references.bib", folder / "book")
     (folder / "tools").symlink_to(ROOT / "tools")
     (folder / "assets").symlink_to(ROOT / "assets")
@@ -86,7 +103,9 @@ def build(folder, address):
 
 def test_no_address_no_button():
     text = (SITE / "book/flat-bnn.html").read_text()
-    assert not re.search(r"mybinder|colab\.research|source-repository|source-edit|rel=\"canonical\"|og:url", text)
+    assert not re.search(
+        r"mybinder|colab\.research|source-repository|source-edit|rel=\"canonical\"|og:url", text
+    )
 
 
 def test_one_address_switches_all_links_on(tmp_path):

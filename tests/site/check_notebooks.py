@@ -1,4 +1,6 @@
-"""The notebooks that the site hands out: in JupyterLab without extensions, in a real browser, to their last cell."""
+"""The notebooks that the site hands out: in JupyterLab without extensions, in a real browser, to
+their last cell.
+"""
 
 import contextlib
 import os
@@ -21,7 +23,8 @@ DERIVED = ROOT / "_build/html" / FOLDER
 NAMES = sorted(path.name for path in DERIVED.glob("*.ipynb"))
 PAGES = {file: Path(f"{name}.md") for name, file in notebooks().items()}
 FLAT, NOTATION = (notebooks()[name] for name in ("book/flat-bnn", "book/notation"))
-# What a person would see as broken: a picture that is not there, a formula or a directive that is not understood.
+# What a person would see as broken: a picture that is not there, a formula or a directive that is
+# not understood.
 FAULTS = """() => {
   const text = (e) => e.textContent.trim().slice(0, 80), all = (s) => [...document.querySelectorAll(s)];
   const pictures = all('.jp-Notebook img').filter((i) => !(i.complete && i.naturalWidth > 1));
@@ -60,22 +63,36 @@ def test_every_page_has_a_notebook_in_its_place():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_is_plain(name):
-    """No role, directive or vector is left; valid, not large, executed; its first cell says what it is."""
+    """No role, directive or vector is left; valid, not large, executed; its first cell says what it
+    is.
+    """
     notebook = nbformat.read(DERIVED / name, as_version=4)
     nbformat.validate(notebook)
     assert (DERIVED / name).stat().st_size < 5e6
     prose = re.sub(r"```.*?```|`[^`\n]*`(?!`)|\$\$.*?\$\$|\$[^$\n]*\$", "", said(name), flags=re.S)
     assert not re.search(r"\{[a-z:-]+\}`?|:::|^%|\bglue:|papermill", prose, flags=re.M)
     assert not re.search(r"^(?:`{3,}|:{3,})\{", said(name), flags=re.M)
-    kinds = {kind for cell in notebook.cells for output in cell.get("outputs", []) for kind in output.get("data", {})}
-    kinds |= {kind for cell in notebook.cells for file in cell.get("attachments", {}).values() for kind in file}
+    kinds = {
+        kind
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        for kind in output.get("data", {})
+    }
+    kinds |= {
+        kind
+        for cell in notebook.cells
+        for file in cell.get("attachments", {}).values()
+        for kind in file
+    }
     assert kinds <= {"text/plain", "text/html", "image/png"}
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert bool(code) == has_code(PAGES[name])
     if code:
         assert all(cell.execution_count for cell in code[1:] if cell.source.strip())
         assert any(cell.outputs for cell in code)
-        assert not [output for cell in code for output in cell.outputs if output.output_type == "error"]
+        assert not [
+            output for cell in code for output in cell.outputs if output.output_type == "error"
+        ]
         assert notebook.cells[0] is code[0] and f"%pip install --quiet ./{WHEEL}" in code[0].source
         assert "myst_nb" not in "".join(cell.source for cell in code)
 
@@ -98,17 +115,36 @@ def test_links_lead_to_notebooks_and_anchors_that_are_there():
 
 @pytest.fixture(scope="session")
 def jupyterlab(tmp_path_factory):
-    """Start JupyterLab's core, without extensions, on copies of the notebooks; return its address."""
+    """Start JupyterLab's core, without extensions, on copies of the notebooks; return its
+    address.
+    """
     folder = tmp_path_factory.mktemp("lab")
     assert lab_folder.give(DERIVED, folder / "notebooks") == []
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "jupyter", "lab", "--core-mode", "--no-browser", "--allow-root"]
-    command += [f"--ServerApp.port={port}", "--IdentityProvider.token=", f"--ServerApp.root_dir={folder}"]
-    own = {name: str(folder / name) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR")}
+    command = [
+        sys.executable,
+        "-m",
+        "jupyter",
+        "lab",
+        "--core-mode",
+        "--no-browser",
+        "--allow-root",
+    ]
+    command += [
+        f"--ServerApp.port={port}",
+        "--IdentityProvider.token=",
+        f"--ServerApp.root_dir={folder}",
+    ]
+    own = {
+        name: str(folder / name)
+        for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR")
+    }
     with (folder / "log").open("w") as log:
-        server = subprocess.Popen(command, env=os.environ | own, stdout=log, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(
+            command, env=os.environ | own, stdout=log, stderr=subprocess.STDOUT
+        )
         try:
             for _ in range(120):
                 with contextlib.suppress(OSError):
@@ -126,14 +162,18 @@ def window(jupyterlab, browser):
     """One window for all, which loads JupyterLab once and reaches nothing else."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.set_default_timeout(60_000)
-    context.route("**/*", lambda r: r.continue_() if r.request.url.startswith(jupyterlab) else r.abort())
+    context.route(
+        "**/*", lambda r: r.continue_() if r.request.url.startswith(jupyterlab) else r.abort()
+    )
     yield context
     context.close()
 
 
 @pytest.fixture
 def open_notebook(jupyterlab, window):
-    """Return ``open_notebook(name)`` -> the page, all cells rendered; its kernel ends with the test."""
+    """Return ``open_notebook(name)`` -> the page, all cells rendered; its kernel ends with the
+    test.
+    """
     opened = []
 
     def load(name):
@@ -142,7 +182,9 @@ def open_notebook(jupyterlab, window):
         page.goto(f"{jupyterlab}/lab/tree/notebooks/{name}?reset")
         page.wait_for_selector(".jp-Notebook .jp-Cell")
         count = len(nbformat.read(DERIVED / name, as_version=4).cells)
-        page.wait_for_function(f"() => document.querySelectorAll('.jp-Notebook .jp-Cell').length >= {count}")
+        page.wait_for_function(
+            f"() => document.querySelectorAll('.jp-Notebook .jp-Cell').length >= {count}"
+        )
         while not page.evaluate(END):
             page.wait_for_timeout(40)
         return page
@@ -157,8 +199,12 @@ def open_notebook(jupyterlab, window):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_is_whole_in_jupyterlab(open_notebook, name):
     page = open_notebook(name)
-    page.wait_for_function("() => [...document.querySelectorAll('.jp-Notebook img')].every((i) => i.complete)")
-    page.wait_for_function("() => !document.querySelector('.jp-MarkdownOutput mjx-container:empty')")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.jp-Notebook img')].every((i) => i.complete)"
+    )
+    page.wait_for_function(
+        "() => !document.querySelector('.jp-MarkdownOutput mjx-container:empty')"
+    )
     assert page.evaluate(FAULTS) == []
 
 
@@ -197,15 +243,23 @@ def test_folded_code_is_folded_and_says_what_it_is(open_notebook):
     folded = page.locator(".jp-Notebook .jp-InputPlaceholder").all_text_contents()
     assert any(text.startswith("# code of the figure:") for text in folded)
     cells = nbformat.read(DERIVED / FLAT, as_version=4).cells
-    assert len(folded) == sum(cell.metadata.get("jupyter", {}).get("source_hidden", False) for cell in cells)
+    assert len(folded) == sum(
+        cell.metadata.get("jupyter", {}).get("source_hidden", False) for cell in cells
+    )
 
 
 def test_saved_copies_are_nothing_to_git(open_notebook):
-    """What a person runs is in a folder that git ignores; and a notebook that is saved stays a notebook."""
-    ignored = subprocess.run(["git", "check-ignore", f"notebooks/{FLAT}"], cwd=ROOT, capture_output=True)
+    """What a person runs is in a folder that git ignores; and a notebook that is saved stays a
+    notebook.
+    """
+    ignored = subprocess.run(
+        ["git", "check-ignore", f"notebooks/{FLAT}"], cwd=ROOT, capture_output=True
+    )
     assert ignored.returncode == 0
     page = open_notebook(NOTATION)
     page.locator(".jp-Notebook .jp-Cell").first.click()
-    with page.expect_response(lambda r: "/api/contents/" in r.url and r.request.method == "PUT") as saved:
+    with page.expect_response(
+        lambda r: "/api/contents/" in r.url and r.request.method == "PUT"
+    ) as saved:
         page.keyboard.press("Control+s")
     assert saved.value.ok

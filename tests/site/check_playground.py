@@ -5,7 +5,11 @@ from chapters import ROOT, pages
 from check_site import DESKTOP, PHONE, SITE
 
 PAGE = "book/playground.html"
-SMALL = [str(page.with_suffix(".html")) for page in pages() if 'data-size="small"' in (ROOT / page).read_text()]
+SMALL = [
+    str(page.with_suffix(".html"))
+    for page in pages()
+    if 'data-size="small"' in (ROOT / page).read_text()
+]
 STATE = "document.querySelector('.playground').playground.state()"
 MADE = "document.querySelector('.playground').playground.sampler().shown().next.made"
 DRAWS = f"Math.max(...{MADE})"
@@ -19,7 +23,9 @@ def ready(page, selector=".playground"):
 
 
 def until(page, expression, timeout=60_000):
-    """Wait until an expression is true; as a function, since the policy allows no text to be run."""
+    """Wait until an expression is true; as a function, since the policy allows no text to be
+    run.
+    """
     page.wait_for_function(f"() => {expression}", timeout=timeout)
 
 
@@ -61,7 +67,9 @@ def test_it_settles_and_says_so_once(playground):
 
 
 def test_points_by_keys(playground):
-    """One tab stop; keys choose, move, flip, delete and insert; the table mirrors it, and edits there are made here."""
+    """One tab stop; keys choose, move, flip, delete and insert; the table mirrors it, and edits
+    there are made here.
+    """
     page = playground()
     assert page.locator(".playground-stage [tabindex]").count() == 1
     page.locator(".playground summary", has_text="Points as a table").click()
@@ -72,7 +80,11 @@ def test_points_by_keys(playground):
     x, y, label = before[1]
     assert page.evaluate(STATE)["points"][1] == pytest.approx([x + 0.1, y + 0.1, 1 - label])
     chosen = page.locator(".playground-stage svg").get_attribute("aria-activedescendant")
-    assert page.locator(f"#{chosen}").get_attribute("aria-label").startswith(f"Point 2 of 12, class {1 - label}")
+    assert (
+        page.locator(f"#{chosen}")
+        .get_attribute("aria-label")
+        .startswith(f"Point 2 of 12, class {1 - label}")
+    )
     row = page.locator(".playground table tbody tr").nth(1)
     assert row.locator("input").nth(0).input_value() == f"{x + 0.1:g}"
     page.keyboard.press("Delete")
@@ -82,13 +94,17 @@ def test_points_by_keys(playground):
     cell.fill("-2.5")
     cell.press("Enter")
     assert page.evaluate(STATE)["points"][2][1] == -2.5
-    page.locator(".playground table tbody tr").nth(0).get_by_role("button", name="Delete point 1").click()
+    page.locator(".playground table tbody tr").nth(0).get_by_role(
+        "button", name="Delete point 1"
+    ).click()
     assert len(page.evaluate(STATE)["points"]) == 11
     assert page.faults == []
 
 
 def test_points_by_pointer(playground):
-    """A drag moves a point, a click flips it; where clicks add points, one is added where it was clicked."""
+    """A drag moves a point, a click flips it; where clicks add points, one is added where it was
+    clicked.
+    """
     page = playground()
     before = page.evaluate(STATE)["points"]
 
@@ -117,7 +133,9 @@ def test_points_by_pointer(playground):
 
 
 def test_the_link_holds_what_is_shown(playground):
-    """What is changed is in the link; links of the page open their settings; a link that is broken says so."""
+    """What is changed is in the link; links of the page open their settings; a link that is broken
+    says so.
+    """
     page = playground("group")
     assert page.evaluate(STATE)["kind"] == "groups"
     page.get_by_label("Task 1 loses its labels").check()
@@ -156,7 +174,13 @@ def test_controls_do_what_they_say(playground):
         page.get_by_label("Units a hidden layer").select_option(width)
         assert page.evaluate(STATE)["width"] == int(width)
     page.get_by_label("Units a hidden layer").select_option("5")
-    for name in ("moons", "two spirals", "task 18 of the book", "six tasks of ten labels", "a curve"):
+    for name in (
+        "moons",
+        "two spirals",
+        "task 18 of the book",
+        "six tasks of ten labels",
+        "a curve",
+    ):
         page.get_by_label("Data set", exact=True).select_option(name)
         until(page, f"PlaygroundState.sets[{STATE}.set].text === {name!r}")
         until(page, "document.querySelector('.playground').playground.average() !== null")
@@ -168,13 +192,19 @@ def test_controls_do_what_they_say(playground):
 
 
 def test_stored_surfaces_say_that_they_are(playground):
-    """Nothing is sampled, points stay, the scale of the group chooses among them; other sets then run again."""
+    """Nothing is sampled, points stay, the scale of the group chooses among them; other sets then
+    run again.
+    """
     page = playground("group-50")
-    page.wait_for_selector(".playground[data-settled=stored] .playground-status:has-text('Stored, not sampled here')")
+    page.wait_for_selector(
+        ".playground[data-settled=stored] .playground-status:has-text('Stored, not sampled here')"
+    )
     known = page.evaluate("[...document.querySelector('.playground').playground.average().mean]")
     page.get_by_label("Scale σ of the group").fill("0")
     page.get_by_label("Task 1 loses its labels").check()
-    until(page, f"document.querySelector('.playground').playground.average().mean[80] !== {known[80]}")
+    until(
+        page, f"document.querySelector('.playground').playground.average().mean[80] !== {known[80]}"
+    )
     page.locator(".playground-stage svg").focus()
     for key in ("f", "Delete", "Insert", "ArrowUp"):
         page.keyboard.press(key)
@@ -199,7 +229,9 @@ def test_it_stops_when_told_and_out_of_sight(playground):
 
     def begun_anew_it_rests():
         for _ in range(2):  # pictures, after which it knows whether it is seen
-            page.evaluate("() => new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))")
+            page.evaluate(
+                "() => new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))"
+            )
         reset.evaluate("button => button.click()")  # where it is, without scrolling
         page.wait_for_timeout(500)
         return page.evaluate(DRAWS) == 0
@@ -216,7 +248,9 @@ def test_it_stops_when_told_and_out_of_sight(playground):
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
 def test_reduced_motion_draws_once(open_page, motion):
-    """Nothing is drawn before there are enough draws, if a reader asks for less motion; else at once."""
+    """Nothing is drawn before there are enough draws, if a reader asks for less motion; else at
+    once.
+    """
     page = ready(open_page(PAGE, reduced_motion=motion, **DESKTOP))
     first = page.evaluate(
         """() => new Promise(resolve => {
@@ -234,7 +268,9 @@ def test_reduced_motion_draws_once(open_page, motion):
 @pytest.mark.parametrize("path", [PAGE, *SMALL])
 def test_without_scripts_there_is_a_picture(open_page, path):
     """Where scripts are off, every playground is a picture that speaks."""
-    context = open_page(path, **DESKTOP).context.browser.new_context(java_script_enabled=False, **DESKTOP)
+    context = open_page(path, **DESKTOP).context.browser.new_context(
+        java_script_enabled=False, **DESKTOP
+    )
     page = context.new_page()
     page.goto((SITE / path).as_uri())
     pictures = page.locator(".playground img")
@@ -259,7 +295,9 @@ def test_a_small_one_has_one_control_and_leads_on(open_page, path):
     until(page, "document.querySelector('.playground').playground.average() !== null")
     state = page.evaluate(STATE)
     stage = root.locator(".playground-stage svg")
-    touch = stage.evaluate("svg => [svg, svg.firstChild].map(part => getComputedStyle(part).touchAction)")
+    touch = stage.evaluate(
+        "svg => [svg, svg.firstChild].map(part => getComputedStyle(part).touchAction)"
+    )
     assert touch == ["auto", "none"]  # a finger scrolls the page unless it is on a point
     control = root.locator("input")
     control.click() if control.get_attribute("type") == "checkbox" else control.fill("0")

@@ -1,4 +1,6 @@
-"""A page runs the site's own files and nothing else, and everything that it did before still works."""
+"""A page runs the site's own files and nothing else, and everything that it did before still
+works.
+"""
 
 import re
 
@@ -12,7 +14,9 @@ PLACES = ["address", SITE.as_uri()]  # from a server, and from a folder
 
 @pytest.fixture(params=PLACES, ids=["server", "folder"])
 def visit(request, browser, address):
-    """Return ``visit(path)`` -> a page, desktop wide, and its ``faults``: what it says on the console."""
+    """Return ``visit(path)`` -> a page, desktop wide, and its ``faults``: what it says on the
+    console.
+    """
     place = address if request.param == "address" else request.param
     context = browser.new_context(**DESKTOP)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -31,16 +35,24 @@ def visit(request, browser, address):
 
 
 def test_nothing_runs_from_within_a_page():
-    """No script, handler or javascript: address stands in a page, and each has the policy before anything it loads."""
+    """No script, handler or javascript: address stands in a page, and each has the policy before
+    anything it loads.
+    """
     written = [path for path in SITE.rglob("*.html") if "_static" not in path.parts]
     assert len(written) > len(pages())
     for path in written:
         text = path.read_text()
         assert not re.search(r"<script(?![^>]*\b(src|type=\"application/)[^>]*)", text), path
         tags = re.findall(r"<[a-zA-Z][^<>]*>", text)
-        assert [tag for tag in tags if re.search(r"\son\w+\s*=|=\s*[\"']?\s*javascript:", tag, flags=re.I)] == [], path
+        assert [
+            tag
+            for tag in tags
+            if re.search(r"\son\w+\s*=|=\s*[\"']?\s*javascript:", tag, flags=re.I)
+        ] == [], path
         policy = text.index('<meta http-equiv="Content-Security-Policy"')
-        assert policy < min(text.find(what) % len(text) for what in ("<script", "<link", "<style", "Refresh")), path
+        assert policy < min(
+            text.find(what) % len(text) for what in ("<script", "<link", "<style", "Refresh")
+        ), path
 
 
 INJECTIONS = {
@@ -65,7 +77,9 @@ INJECTIONS = {
 @pytest.mark.parametrize("path", SAMPLE)
 def test_what_is_injected_does_not_run(visit, path):
     page = visit(path)
-    page.evaluate("addEventListener('securitypolicyviolation', e => (window.refused = e.effectiveDirective))")
+    page.evaluate(
+        "addEventListener('securitypolicyviolation', e => (window.refused = e.effectiveDirective))"
+    )
     asked = []
     page.on("requestfinished", lambda request: asked.append(request.url))
     for injection, code in INJECTIONS.items():
@@ -73,7 +87,8 @@ def test_what_is_injected_does_not_run(visit, path):
         page.evaluate(f"() => {{ {code} }}")
         page.wait_for_timeout(200)
         assert page.evaluate("window.broken") is None, injection
-        assert page.evaluate("window.refused") or injection == "frame", injection  # a frame is told itself
+        # a frame is told itself
+        assert page.evaluate("window.refused") or injection == "frame", injection
     assert not [url for url in asked if ":9/" in url]
 
 
@@ -89,7 +104,9 @@ def test_the_injections_run_without_the_policy(visit):
 
 
 def test_a_page_does_what_it_did(visit):
-    """Theme switch, mathematics, folded cells, copy and full-screen buttons, printing; no console message."""
+    """Theme switch, mathematics, folded cells, copy and full-screen buttons, printing; no console
+    message.
+    """
     page = visit("book/flat-bnn.html")
     page.wait_for_selector("mjx-container")
     modes = set()

@@ -1,4 +1,6 @@
-"""The search: how many of people's questions it answers first, what it shows, and that it runs from a disk."""
+"""The search: how many of people's questions it answers first, what it shows, and that it runs from
+a disk.
+"""
 
 import json
 import re
@@ -7,8 +9,8 @@ import pytest
 from chapters import ROOT
 from check_site import PHONE, SITE
 
-# From questions in public issues and forums, with the sections that answer them, judged without a look at the search.
-# Most have served to tune it; "apart" ones have not.
+# From questions in public issues and forums, with the sections that answer them, judged without a
+# look at the search. Most have served to tune it; "apart" ones have not.
 QUERIES = json.loads((ROOT / "tests/site/queries.json").read_text())
 
 
@@ -40,20 +42,29 @@ def found(browser, address):
     page = browser.new_page()
     page.goto(f"{address}/search.html?q=R-hat")
     page.wait_for_selector("#search-results li a")
-    script = "queries => queries.map(q => BookSearch.find(q).slice(0, 3).map(({address}) => address))"
+    script = (
+        "queries => queries.map(q => BookSearch.find(q).slice(0, 3).map(({address}) => address))"
+    )
     best = page.evaluate(script, [entry["query"] for entry in QUERIES])
     page.close()
     return best
 
 
 def answers(address, entry):
-    """Whether an address is one of those that answer; a whole page is answered by any of its sections."""
+    """Whether an address is one of those that answer; a whole page is answered by any of its
+    sections.
+    """
     place = re.sub(r"^book/|\.html", "", address)
-    return any(place.lower() == answer.lower() or place.split("#")[0] == answer for answer in entry["answers"])
+    return any(
+        place.lower() == answer.lower() or place.split("#")[0] == answer
+        for answer in entry["answers"]
+    )
 
 
 def ranks(kind, found):
-    """The rank of the first right answer of each query that has one, 9 if it is none of the three."""
+    """The rank of the first right answer of each query that has one, 9 if it is none of the
+    three.
+    """
     for entry, best in zip(QUERIES, found, strict=True):
         if entry["kind"] == kind and entry["answers"]:
             yield next((rank for rank, address in enumerate(best, 1) if answers(address, entry)), 9)
@@ -78,18 +89,29 @@ def test_search_finds_the_right_page_first(open_page, query):
 
 def test_answers_are_sections(found):
     """No query's answer is of a section that is no longer there."""
-    sections = json.loads(re.search(r"const BookSections = (.*);", (SITE / "_static/sections.js").read_text())[1])
+    sections = json.loads(
+        re.search(r"const BookSections = (.*);", (SITE / "_static/sections.js").read_text())[1]
+    )
     known = {re.sub(r"^book/|\.html", "", section["address"]).lower() for section in sections}
-    assert {answer for entry in QUERIES for answer in entry["answers"] if answer.lower() not in known} == set()
-    phrases = [line.split(": ")[0] for line in (ROOT / "tools/asked.txt").read_text().splitlines() if line[0] != "#"]
-    assert {key for key in phrases if key.lower() not in known} == set() and len(phrases) == len(set(phrases))
+    assert {
+        answer for entry in QUERIES for answer in entry["answers"] if answer.lower() not in known
+    } == set()
+    phrases = [
+        line.split(": ")[0]
+        for line in (ROOT / "tools/asked.txt").read_text().splitlines()
+        if line[0] != "#"
+    ]
+    assert {key for key in phrases if key.lower() not in known} == set() and len(phrases) == len(
+        set(phrases)
+    )
 
 
 @pytest.mark.parametrize(
     ("query", "first"),
     [
         ("gausian proces", "A Gaussian process, or a network?"),  # misspelt
-        ("how can I export the posterior?", "How do I save a posterior, and load it again?"),  # another word for it
+        # another word for it
+        ("how can I export the posterior?", "How do I save a posterior, and load it again?"),
         ("dense mass matrix zebra", "Should I use a dense mass matrix?"),  # one word is nowhere
         ("centered parameterisation", "Centred or not"),  # spelt otherwise
     ],
@@ -120,4 +142,6 @@ def test_it_runs_from_a_disk(browser):
 def test_no_other_page_reads_the_sections(open_page):
     page = open_page("book/data.html")
     scripts = page.evaluate("[...document.scripts].map(script => script.src)")
-    assert not [name for name in scripts if re.search("sections|searchindex|searchtools|minisearch", name)]
+    assert not [
+        name for name in scripts if re.search("sections|searchindex|searchtools|minisearch", name)
+    ]

@@ -13,7 +13,12 @@ from sources import ARCHIVE, FOLDER, WHEEL, notebooks
 
 SITE = ROOT / "_build/html"
 PAGES = [str(page.with_suffix(".html")) for page in pages()]
-PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 1, "has_touch": True, "is_mobile": True}
+PHONE = {
+    "viewport": {"width": 390, "height": 844},
+    "device_scale_factor": 1,
+    "has_touch": True,
+    "is_mobile": True,
+}
 DESKTOP = {"viewport": {"width": 1400, "height": 900}}
 DARK = DESKTOP | {"color_scheme": "dark"}
 
@@ -21,7 +26,9 @@ DARK = DESKTOP | {"color_scheme": "dark"}
 @pytest.mark.parametrize("path", [*PAGES, "index.html", "search.html", "genindex.html"])
 @pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_page_is_clean(open_page, path, screen):
-    """No console message, no failed request, none to another host; nothing wider than the screen."""
+    """No console message, no failed request, none to another host; nothing wider than the
+    screen.
+    """
     page = open_page(path, **screen)
     page.wait_for_load_state("networkidle")
     assert page.faults == []
@@ -38,7 +45,9 @@ def test_page_is_clean(open_page, path, screen):
 
 
 def test_figures_keep_a_size_that_can_be_read_on_a_phone(open_page):
-    """Figures scroll in a box of their own, with their caption in view: labels of 7 points have 7 pixels at least."""
+    """Figures scroll in a box of their own, with their caption in view: labels of 7 points have 7
+    pixels at least.
+    """
     page = open_page("book/hierarchical-bnn.html", **PHONE)
     figures = page.locator("figure[tabindex='0']")
     assert figures.count() == page.locator("figure").count() > 5
@@ -51,13 +60,19 @@ def test_figures_keep_a_size_that_can_be_read_on_a_phone(open_page):
 
 @pytest.mark.parametrize("path", PAGES)
 def test_mathematics_is_typeset(open_page, path):
-    """Every formula of a page is set in MathJax's fonts, and is there to be heard; nothing is left as TeX."""
+    """Every formula of a page is set in MathJax's fonts, and is there to be heard; nothing is left
+    as TeX.
+    """
     page = open_page(path, java_script_enabled=False)
     formulas = page.locator(".math").count()
     assert page.locator(".math > mjx-container").count() == formulas
     assert page.locator(".math > mjx-container > mjx-assistive-mml > math").count() == formulas
     if formulas:
-        assert page.locator("mjx-c").first.evaluate("c => getComputedStyle(c, '::before').fontFamily").startswith("MJX")
+        assert (
+            page.locator("mjx-c")
+            .first.evaluate("c => getComputedStyle(c, '::before').fontFamily")
+            .startswith("MJX")
+        )
 
 
 def test_some_page_has_mathematics(open_page):
@@ -76,7 +91,9 @@ def test_pictures_load_and_speak(open_page, path):
     for picture in pictures:
         assert picture["inside"] > 0, f"not loaded: {picture}"
         assert len(picture["alt"]) >= 40, picture
-        assert not picture["alt"].endswith((".png", ".svg")) and "_build" not in picture["alt"], picture
+        assert not picture["alt"].endswith((".png", ".svg")) and "_build" not in picture["alt"], (
+            picture
+        )
 
 
 class Anchors(HTMLParser):
@@ -97,7 +114,11 @@ class Anchors(HTMLParser):
 def broken_links(site):
     """Yield the links of a site's pages that lead to no file or no anchor of it."""
     files = [path.relative_to(site) for path in site.rglob("*.html")]
-    parsed = {file.as_posix(): Anchors((site / file).read_text()) for file in files if file.parts[0] != "_static"}
+    parsed = {
+        file.as_posix(): Anchors((site / file).read_text())
+        for file in files
+        if file.parts[0] != "_static"
+    }
     for name, page in parsed.items():
         for link in page.links:
             target, anchor = urldefrag(urljoin(f"/{name}", link))
@@ -112,7 +133,9 @@ def broken_links(site):
 
 def test_links_lead_somewhere(tmp_path):
     """No broken link or anchor within the site; the check finds both kinds."""
-    (tmp_path / "a.html").write_text("<a id=x href='#x'></a><a href='a.html#y'></a><img src='b.png'>")
+    (tmp_path / "a.html").write_text(
+        "<a id=x href='#x'></a><a href='a.html#y'></a><img src='b.png'>"
+    )
     assert sorted(broken_links(tmp_path)) == ["a.html: a.html#y, no such anchor", "a.html: b.png"]
     assert list(broken_links(SITE)) == []
 
@@ -155,7 +178,9 @@ TABLES = """() => [...document.querySelectorAll('.bd-article table')].map((table
 
 @pytest.mark.parametrize("path", PAGES)
 def test_no_table_is_cut_unsaid(open_page, path):
-    """At any width a table fits, or says above that it scrolls; and no cell hides a part of itself."""
+    """At any width a table fits, or says above that it scrolls; and no cell hides a part of
+    itself.
+    """
     page = open_page(path, viewport={"width": 1440, "height": 900})
     for width in (1440, 1024, 390):
         page.set_viewport_size({"width": width, "height": 900})
@@ -178,7 +203,11 @@ def test_what_is_folded_says_what_it_is(path):
     """Every toggle of code has a label of its own, and toggles that would touch are one."""
     text = (SITE / path).read_text()
     labels = re.findall(r'<p class="collapsed admonition-title">(.*?)</p>', text)
-    assert len(labels) == len(set(labels)) == text.count('<details class="admonition hide above-input">')
+    assert (
+        len(labels)
+        == len(set(labels))
+        == text.count('<details class="admonition hide above-input">')
+    )
     assert all(re.match(r"code(?: of the \w+)?: \S.{4,}", label) for label in labels), labels
     assert not re.search(r'</details>\n</div>\n<div class="cell[^>]*>\n<details', text)
     assert 'aria-label="Toggle' not in text
@@ -215,7 +244,9 @@ def test_captions_are_as_legible_as_text(open_page):
     text = page.locator(".bd-article section > p").first.evaluate(style)
     assert {
         tuple(e)
-        for e in page.locator("figcaption p, figcaption .caption-text").evaluate_all(f"all => all.map({style})")
+        for e in page.locator("figcaption p, figcaption .caption-text").evaluate_all(
+            f"all => all.map({style})"
+        )
     } == {tuple(text)}
 
 
@@ -233,7 +264,9 @@ def test_both_themes_render(open_page, path):
         assert page.evaluate("document.documentElement.dataset.theme") == theme
         colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
         grounds[theme] = sum(int(part) for part in colour.strip("rgba()").split(",")[:3])
-        filters = page.eval_on_selector_all(".bd-article img", "all => all.map(i => getComputedStyle(i).filter)")
+        filters = page.eval_on_selector_all(
+            ".bd-article img", "all => all.map(i => getComputedStyle(i).filter)"
+        )
         assert set(filters) <= {"none"}
     assert grounds["light"] > 600 > 200 > grounds["dark"]
 

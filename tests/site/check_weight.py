@@ -1,4 +1,6 @@
-"""How much a reader downloads: no page weighs more than 1.5 MB, as a server that compresses sends it."""
+"""How much a reader downloads: no page weighs more than 1.5 MB, as a server that compresses sends
+it.
+"""
 
 import gzip
 
@@ -41,5 +43,8 @@ def test_pages_are_light(browser, address):
         of_it = ", ".join(f"{name.rsplit('/', 1)[-1]} {parts[name]:.0f}" for name in heaviest)
         rows.append(f"{sum(parts.values()):7.0f}  {path}: {of_it}")
     (ROOT / "_build/page-weights.txt").write_text("\n".join(rows) + "\n")
-    assert all(len(parts) > 10 for parts in weights.values())  # the style, scripts and pictures were seen
-    assert {path: sum(parts.values()) for path, parts in weights.items() if sum(parts.values()) > MOST} == {}
+    # the style, scripts and pictures were seen
+    assert all(len(parts) > 10 for parts in weights.values())
+    assert {
+        path: sum(parts.values()) for path, parts in weights.items() if sum(parts.values()) > MOST
+    } == {}

@@ -1,4 +1,6 @@
-"""What the site hands out is enough: a notebook and the wheel, in an empty folder and an environment of their own."""
+"""What the site hands out is enough: a notebook and the wheel, in an empty folder and an
+environment of their own.
+"""
 
 import json
 import os
@@ -17,33 +19,49 @@ from sources import ARCHIVE, FOLDER, STEM, WHEEL, notebooks
 DERIVED = ROOT / "_build/html" / FOLDER
 # Chapters of under half a minute, by their notebooks.
 SHORT = [
-    notebooks()[str(page.with_suffix(""))] for page in pages() if has_code(page) and execute.SECONDS[page.stem] < 30
+    notebooks()[str(page.with_suffix(""))]
+    for page in pages()
+    if has_code(page) and execute.SECONDS[page.stem] < 30
 ]
 
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory):
-    """Make a folder with the wheel, and an environment that has what the lock has, but none of this project."""
+    """Make a folder with the wheel, and an environment that has what the lock has, but none of this
+    project.
+    """
     folder = tmp_path_factory.mktemp("elsewhere")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True)
     python = folder / "env/bin/python"
     show = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    ours, theirs = (subprocess.check_output([one, "-c", show], text=True).strip() for one in (sys.executable, python))
-    # Entries of a path file are not searched for path files: the editable install of this project stays unseen.
+    ours, theirs = (
+        subprocess.check_output([one, "-c", show], text=True).strip()
+        for one in (sys.executable, python)
+    )
+    # Entries of a path file are not searched for path files: the editable install of this project
+    # stays unseen.
     with open(f"{theirs}/locked.pth", "w") as file:
         file.write(f"{ours}\n")
     kernel = folder / "share/kernels/python3/kernel.json"
     kernel.parent.mkdir(parents=True)
     start = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    kernel.write_text(json.dumps({"argv": start, "display_name": "elsewhere", "language": "python"}))
+    kernel.write_text(
+        json.dumps({"argv": start, "display_name": "elsewhere", "language": "python"})
+    )
     shutil.copy(DERIVED / WHEEL, folder)
     return folder
 
 
 def run(folder, name):
     """Run a notebook by nbmake, with nothing but the wheel beside it; return what nbmake says."""
-    own = {"JUPYTER_PATH": str(folder / "share"), "IPYTHONDIR": str(folder / "ipython"), "PIP_NO_INDEX": "1"}
-    inherited = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "XLA_FLAGS")}
+    own = {
+        "JUPYTER_PATH": str(folder / "share"),
+        "IPYTHONDIR": str(folder / "ipython"),
+        "PIP_NO_INDEX": "1",
+    }
+    inherited = {
+        key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "XLA_FLAGS")
+    }
     command = [
         sys.executable,
         "-m",
@@ -55,12 +73,16 @@ def run(folder, name):
         "-p",
         "no:cacheprovider",
     ]
-    done = subprocess.run([*command, name], cwd=folder, env=inherited | own, capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, name], cwd=folder, env=inherited | own, capture_output=True, text=True
+    )
     return done.returncode, done.stdout[-3000:]
 
 
 def test_the_first_cell_installs_the_package(elsewhere):
-    """It is the wheel's that is imported, and it has every module, the style, the lock and the stored results."""
+    """It is the wheel's that is imported, and it has every module, the style, the lock and the
+    stored results.
+    """
     first = nbformat.read(DERIVED / SHORT[0], as_version=4).cells[0].source
     look = "import helpers, tables, experiments.engine\nprint(helpers.__file__, tables.__file__, experiments.__file__)"
     cells = [nbformat.v4.new_code_cell(first), nbformat.v4.new_code_cell(look)]
@@ -77,7 +99,8 @@ def test_the_first_cell_installs_the_package(elsewhere):
         for path in (ROOT / part).rglob("*.py")
     }
     stored = {
-        f"helpers/results/{path.relative_to(ROOT / 'book/results')}" for path in (ROOT / "book/results").rglob("*.json")
+        f"helpers/results/{path.relative_to(ROOT / 'book/results')}"
+        for path in (ROOT / "book/results").rglob("*.json")
     }
     assert modules | stored | {"helpers/book.mplstyle", "helpers/requirements.txt"} <= names
     about = next(name for name in names if name.endswith("METADATA"))
@@ -97,7 +120,9 @@ def test_short_chapters_run_whole(elsewhere):
 
 
 def test_the_archive_is_the_source_with_the_notebooks(tmp_path):
-    """It has what git tracks, runs the environment's make, and its notebooks' links to files lead somewhere."""
+    """It has what git tracks, runs the environment's make, and its notebooks' links to files lead
+    somewhere.
+    """
     with zipfile.ZipFile(DERIVED / ARCHIVE) as archive:
         archive.extractall(tmp_path)
     root = tmp_path / STEM

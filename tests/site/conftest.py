@@ -14,7 +14,9 @@ BROWSER = "/usr/bin/chromium"
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """A file server that logs nothing and sends 404.html for what is missing, as GitHub Pages does."""
+    """A file server that logs nothing and sends 404.html for what is missing, as GitHub Pages
+    does.
+    """
 
     def log_message(self, *arguments):
         """Say nothing."""
@@ -46,7 +48,10 @@ def address():
 def browser():
     """Debian's Chromium."""
     if not Path(BROWSER).exists():
-        pytest.exit(f"{BROWSER} is missing: `apt-get install chromium fonts-liberation fonts-noto-core`", returncode=2)
+        pytest.exit(
+            f"{BROWSER} is missing: `apt-get install chromium fonts-liberation fonts-noto-core`",
+            returncode=2,
+        )
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
         yield chromium
@@ -55,7 +60,9 @@ def browser():
 
 @pytest.fixture
 def open_page(browser, address):
-    """Return ``open_page(path, **context)`` -> a loaded page and its ``faults``: console, errors, foreign requests."""
+    """Return ``open_page(path, **context)`` -> a loaded page and its ``faults``: console, errors,
+    foreign requests.
+    """
     contexts = []
 
     def load(path, **options):
@@ -72,9 +79,14 @@ def open_page(browser, address):
             return route.abort()
 
         context.route("**/*", route)
-        page.on("console", lambda m: m.type in ("error", "warning") and page.faults.append(f"console: {m.text}"))
+        page.on(
+            "console",
+            lambda m: m.type in ("error", "warning") and page.faults.append(f"console: {m.text}"),
+        )
         page.on("pageerror", lambda error: page.faults.append(f"error: {error}"))
-        page.on("response", lambda r: r.status >= 400 and page.faults.append(f"{r.status}: {r.url}"))
+        page.on(
+            "response", lambda r: r.status >= 400 and page.faults.append(f"{r.status}: {r.url}")
+        )
         page.goto(f"{address}/{path}")
         if options.get("java_script_enabled", True):
             page.wait_for_function("async () => await document.fonts.ready")
