@@ -42,7 +42,7 @@ from distributed import Client, Future, LocalCluster, as_completed
 
 from experiments import fingerprint, store
 from experiments.compare import compare
-from experiments.fingerprint import HOUSE, House
+from experiments.fingerprint import HOUSE, Code, House
 
 CHECK = "(check)"  # the unit of SMALL where that is not one of the others
 AHEAD = 16  # kept draws that wait at the cluster for a new score; they may be large
@@ -127,11 +127,12 @@ def main(arguments: Sequence[str] | None = None, house: House = HOUSE) -> int:
     return 1 if failed else 0
 
 
-def experiments(house: House = HOUSE) -> list[str]:
+def experiments(house: House = HOUSE, code: Code | None = None) -> list[str]:
     """Return the experiments on disk, CHAPTER/NAME: modules that define SETTINGS and ``unit``."""
     paths = sorted((house.root / house.packages[-1]).glob("*/*.py"))
     names = [f"{path.parent.name}/{path.stem}" for path in paths]
-    return [name for name in names if {"SETTINGS", "unit"} <= _bound(name, house)]
+    code = code or fingerprint.read(house)
+    return [name for name in names if {"SETTINGS", "unit"} <= _bound(name, code)]
 
 
 def status(house: House = HOUSE) -> dict[str, str]:
@@ -143,8 +144,9 @@ def status(house: House = HOUSE) -> dict[str, str]:
     checked = store.read(_result("checked", house)) or {}
     paths = _result("checked", house).parent.glob("*/*.json")
     states = {f"{path.parent.name}/{path.stem}": "no script" for path in paths}
-    for name in experiments(house):
-        stored, now = store.read(_result(name, house)), _prints(name, house)
+    code = fingerprint.read(house)
+    for name in experiments(house, code):
+        stored, now = store.read(_result(name, house)), _prints(name, code)
         otherwise = "checked" if checked.get(name, {}).get("fingerprint") == now else "old"
         states[name] = (
             "missing"
@@ -162,7 +164,8 @@ def compute(names: Sequence[str], house: House = HOUSE, client: Client | None = 
 
     Only what is not kept is computed. ValueError before any work for what is no experiment.
     """
-    plans = {name: plan(name, house) for name in names}
+    code = fingerprint.read(house)
+    plans = {name: plan(name, code) for name in names}
     scores: dict[str, dict[str, Any]] = {name: {} for name in names}
     failed, todo = set(), []
 
@@ -211,7 +214,8 @@ def check(names: Sequence[str], house: House = HOUSE, client: Client | None = No
 
     ``book/results/checked.json`` then has an entry of each that passed, and of none that failed.
     """
-    plans = {name: plan(name, house) for name in names}
+    code = fingerprint.read(house)
+    plans = {name: plan(name, code) for name in names}
     stored = {name: store.read(_result(name, house)) or {} for name in names}
     problems: dict[str, list[str]] = {}
     for name, planned in plans.items():
@@ -246,8 +250,9 @@ def check(names: Sequence[str], house: House = HOUSE, client: Client | None = No
     return failed
 
 
-def plan(name: str, house: House = HOUSE) -> Plan:
+def plan(name: str, code: Code) -> Plan:
     """Import an experiment and return what makes its result; ValueError if it lacks something."""
+    house = code.house
     module = importlib.import_module(_dotted(name, house))
     absent = {"SETTINGS", "SMALL", "units", "unit"} - vars(module).keys()
     if absent:
@@ -262,13 +267,13 @@ def plan(name: str, house: House = HOUSE) -> Plan:
         )
     if module.SMALL not in settings.values():
         settings[CHECK] = module.SMALL
-    prints = (_print(name, house, "unit"), _print(name, house, "score"))
+    prints = (_print(name, code, "unit"), _print(name, code, "score"))
     tasks = {
         unit: Task(name, unit, setting, prints, house.packages)
         for unit, setting in settings.items()
     }
     small = next(task for task in tasks.values() if task.setting == module.SMALL)
-    return Plan(module, _prints(name, house), tasks, small)
+    return Plan(module, _prints(name, code), tasks, small)
 
 
 def run(
@@ -403,29 +408,30 @@ def _found_here(
         for one in pins
         if version(one) not in {p.split()[0] for p in pins[one]}
     }
-    return (_print(experiment, house, "unit"), _print(experiment, house, "score")), wrong
+    code = fingerprint.read(house)
+    return (_print(experiment, code, "unit"), _print(experiment, code, "score")), wrong
 
 
 def _dotted(name: str, house: House) -> str:
     return f"{house.packages[-1]}.{name.replace('/', '.')}"
 
 
-def _bound(name: str, house: House) -> set[str]:
-    return set(fingerprint.load(_dotted(name, house), house).scope)
+def _bound(name: str, code: Code) -> set[str]:
+    return set(fingerprint.load(_dotted(name, code.house), code).scope)
 
 
-def _print(name: str, house: House, *parts: str) -> str:
+def _print(name: str, code: Code, *parts: str) -> str:
     """Return the fingerprint of those parts of an experiment that it has, "" if it has none."""
-    found = sorted(_bound(name, house).intersection(parts))
-    return fingerprint.fingerprint(_dotted(name, house), found, house) if found else ""
+    found = sorted(_bound(name, code).intersection(parts))
+    return fingerprint.fingerprint(_dotted(name, code.house), found, code) if found else ""
 
 
-def _prints(name: str, house: House) -> dict[str, str]:
+def _prints(name: str, code: Code) -> dict[str, str]:
     """Return the fingerprints that a result bears: of ``unit``, and of all that makes a result of
     what that returns.
     """
-    rest = _print(name, house, "score", "rows", "units", "SETTINGS", "SMALL")
-    return {"unit": _print(name, house, "unit"), "score": rest}
+    rest = _print(name, code, "score", "rows", "units", "SETTINGS", "SMALL")
+    return {"unit": _print(name, code, "unit"), "score": rest}
 
 
 def _result(name: str, house: House) -> Path:
