@@ -10,7 +10,8 @@ import dask
 import pytest
 from distributed import Client, LocalCluster
 
-from experiments import compare, engine, fingerprint
+from experiments.engine import compare, fingerprint
+from experiments.engine import run as engine
 
 PACKAGES = ("shed", "toys")
 LOCK = """\
@@ -70,7 +71,7 @@ def call(far: int, *, power=1) -> float:  # the parameter is not the module
 def aside():
     return distant.unused(1)
 """,
-    "toys/moons/one.py": """\
+    "toys/pages/moons/one.py": """\
 from shed import near
 
 SETTINGS = {"size": 3}
@@ -90,7 +91,7 @@ if __name__ == "__main__":
     print(unit())
 """,
 }
-GOLDEN = "bfbc9c13d5c17119a363a2d2eadbac9672a96553e09259de9166da6b1420fb6c"
+GOLDEN = "90f6ddccc7a0fb36013f8784b0a152ddf63a94e3a31193bc7fb3c330aa286eb7"
 
 
 @pytest.fixture
@@ -124,7 +125,7 @@ def edit(house, name, old, new):
 
 
 def print_of(house, name="unit"):
-    return fingerprint.fingerprint("toys.moons.one", [name], house)
+    return fingerprint.fingerprint("toys.pages.moons.one", [name], house)
 
 
 def test_a_fingerprint_is_the_same_on_every_python(house):
@@ -141,8 +142,8 @@ def test_a_fingerprint_is_the_same_on_every_python(house):
         ("shed/far.py", "    text = ", "    text: str = "),
         ("shed/near.py", "far: int, *, power=1) -> float", "far, *, power: int=1)"),
         ("shed/near.py", "unused(1)", "unused(2)"),
-        ("toys/moons/one.py", "print(unit())", "print(score(unit()))"),
-        ("toys/moons/one.py", '{"total": drawn', '{"sum": drawn'),
+        ("toys/pages/moons/one.py", "print(unit())", "print(score(unit()))"),
+        ("toys/pages/moons/one.py", '{"total": drawn', '{"sum": drawn'),
         ("requirements.txt", "jaxtyping==0.3", "jaxtyping==0.4"),
         ("requirements.txt", "sha256:12", "sha256:13"),
     ],
@@ -156,10 +157,10 @@ def test_what_changes_nothing_leaves_the_fingerprint(house, name, old, new):
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
-        ("toys/moons/one.py", "total * FACTOR", "total + FACTOR"),
-        ("toys/moons/one.py", "FACTOR = 2", "FACTOR = 2.0"),
-        ("toys/moons/one.py", '"size": 3', '"size": 4'),
-        ("toys/moons/one.py", "seed: int = 0", "seed: int = 1"),
+        ("toys/pages/moons/one.py", "total * FACTOR", "total + FACTOR"),
+        ("toys/pages/moons/one.py", "FACTOR = 2", "FACTOR = 2.0"),
+        ("toys/pages/moons/one.py", '"size": 3', '"size": 4'),
+        ("toys/pages/moons/one.py", "seed: int = 0", "seed: int = 1"),
         ("shed/near.py", "power=1", "power=2"),
         ("shed/near.py", "distant.DEPTH = 4", "distant.DEPTH = 5"),
         ("shed/near.py", 'TABLE["b"] = 2', 'TABLE["b"] = 3'),
@@ -182,19 +183,19 @@ def test_what_may_change_the_numbers_changes_the_fingerprint(house, name, old, n
 
 
 def test_definitions_name_what_is_used_and_nothing_else(house):
-    found = fingerprint.definitions("toys.moons.one", ["unit"], house)
+    found = fingerprint.definitions("toys.pages.moons.one", ["unit"], house)
     names = ["far.DEPTH", "far.Found", "far.deep", "near on import", "near.TABLE", "near.call"]
-    toys = [f"toys.moons.one.{name}" for name in ("FACTOR", "SETTINGS", "unit")]
+    toys = [f"toys.pages.moons.one.{name}" for name in ("FACTOR", "SETTINGS", "unit")]
     assert list(found) == sorted(
         ["shed on import", "shed.FLAGS", *(f"shed.{name}" for name in names), *toys]
     )
     edit(house, "shed/far.py", "x * scale", "x / scale")
-    after = fingerprint.definitions("toys.moons.one", ["unit"], house)
+    after = fingerprint.definitions("toys.pages.moons.one", ["unit"], house)
     assert [name for name in found if found[name] != after[name]] == ["shed.far.deep"]
 
 
 def test_a_module_used_as_an_object_counts_whole(house):
-    edit(house, "toys/moons/one.py", "near.call(x)", "near.call(x) + len(vars(near))")
+    edit(house, "toys/pages/moons/one.py", "near.call(x)", "near.call(x) + len(vars(near))")
     before = print_of(house)
     edit(house, "shed/far.py", "x + 1", "x + 2")
     assert print_of(house) != before
@@ -214,11 +215,11 @@ def test_a_module_used_as_an_object_counts_whole(house):
             "from shed.near import *",
             r"given from shed.near import \*, expected names",
         ),
-        ("unit(seed", "other(seed", "given toys.moons.one.unit, expected a definition"),
+        ("unit(seed", "other(seed", "given toys.pages.moons.one.unit, expected a definition"),
     ],
 )
 def test_a_path_to_nothing_is_named(house, old, new, message):
-    edit(house, "toys/moons/one.py", old, new)
+    edit(house, "toys/pages/moons/one.py", old, new)
     with pytest.raises(ValueError, match=message):
         print_of(house)
 
@@ -244,7 +245,7 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SETTINGS = {"seeds": [1, 2, 3]}
 SMALL = {"seed": 1}
 
@@ -295,7 +296,7 @@ def moons(house):
         house.root / "requirements.txt",
         f"jax=={version('jax')}\nnumpy==0.1 ; a\nnumpy=={version('numpy')} ; b\n",
     )
-    write(house.root / "toys/moons/one.py", EXPERIMENT)
+    write(house.root / "toys/pages/moons/one.py", EXPERIMENT)
     return house
 
 
@@ -334,11 +335,11 @@ def test_a_result_is_written_once_and_nothing_is_computed_twice(moons, client, c
 def test_a_new_score_needs_no_new_draws_and_a_new_unit_no_old_ones(moons, client):
     assert compute(moons, client) == []
     before = result(moons)["rows"]
-    edit(moons, "toys/moons/one.py", 'int(drawn["file"])', '10 * int(drawn["file"])')
+    edit(moons, "toys/pages/moons/one.py", 'int(drawn["file"])', '10 * int(drawn["file"])')
     assert engine.status(moons) == {"moons/one": "old"}
     assert compute(moons, client) == []
     assert result(moons)["rows"] == [{**row, "seed": 10 * row["seed"]} for row in before]
-    edit(moons, "toys/moons/one.py", 'in SETTINGS["seeds"]', "in range(1, 5)")
+    edit(moons, "toys/pages/moons/one.py", 'in SETTINGS["seeds"]', "in range(1, 5)")
     assert compute(moons, client) == []
     assert ran(moons) == [1, 2, 3, 4]
     (about,) = [
@@ -353,9 +354,9 @@ def test_a_new_score_needs_no_new_draws_and_a_new_unit_no_old_ones(moons, client
 
 
 def test_many_kept_draws_are_scored_anew(moons, client):
-    edit(moons, "toys/moons/one.py", "[1, 2, 3]", str(list(range(40))))
+    edit(moons, "toys/pages/moons/one.py", "[1, 2, 3]", str(list(range(40))))
     assert compute(moons, client) == []
-    edit(moons, "toys/moons/one.py", "float(w.mean())", "float(w.mean()) + 1")
+    edit(moons, "toys/pages/moons/one.py", "float(w.mean())", "float(w.mean()) + 1")
     assert compute(moons, client) == []
     assert ran(moons) == list(range(40)) and len(result(moons)["rows"]) == 40
 
@@ -377,7 +378,7 @@ def test_a_file_that_cannot_be_read_counts_as_missing_and_is_said(moons, client,
 def test_without_score_the_unit_returns_what_is_kept_and_rows_are_the_experiments(moons, client):
     start = EXPERIMENT[: EXPERIMENT.index("    # HERE")].replace('"seed": 1}', '"seed": 7}')
     tail = '    return {"seed": seed}\n\n\ndef rows(scored):\n    return [{"all": list(scored)}]\n'
-    write(moons.root / "toys/moons/one.py", start + tail)
+    write(moons.root / "toys/pages/moons/one.py", start + tail)
     assert compute(moons, client) == [] and compute(moons, None) == []
     assert result(moons)["rows"] == [{"all": ["seed 1", "seed 2", "seed 3"]}]
     # one unit more
@@ -407,8 +408,8 @@ def test_without_score_the_unit_returns_what_is_kept_and_rows_are_the_experiment
     ],
 )
 def test_a_unit_that_fails_is_named_and_the_others_finish(moons, client, capsys, old, new, message):
-    write(moons.root / "toys/other/two.py", EXPERIMENT)
-    edit(moons, "toys/moons/one.py", old, new)
+    write(moons.root / "toys/pages/other/two.py", EXPERIMENT)
+    edit(moons, "toys/pages/moons/one.py", old, new)
     assert compute(moons, client, ["moons/one", "other/two"]) == ["moons/one"]
     told = capsys.readouterr().out
     assert (
@@ -424,7 +425,7 @@ def test_a_unit_that_fails_is_named_and_the_others_finish(moons, client, capsys,
 
 
 def test_rows_that_fail_are_named(moons, client, capsys):
-    with (moons.root / "toys/moons/one.py").open("a") as file:
+    with (moons.root / "toys/pages/moons/one.py").open("a") as file:
         file.write("\n\ndef rows(scored):\n    return [{'a': float('nan')}]\n")
     assert compute(moons, client) == ["moons/one"]
     assert (
@@ -447,17 +448,17 @@ def test_rows_that_fail_are_named(moons, client, capsys):
     ],
 )
 def test_what_is_no_experiment_is_refused_before_any_work(moons, old, new, message):
-    edit(moons, "toys/moons/one.py", old, new)
+    edit(moons, "toys/pages/moons/one.py", old, new)
     with pytest.raises((ValueError, ZeroDivisionError), match=message):
         engine.compute(["moons/one"], moons)
 
 
 def test_a_worker_of_another_checkout_or_other_versions_refuses(moons, client, capsys):
     assert compute(moons, client) == []
-    edit(moons, "toys/moons/one.py", "# HERE", "seed += 1")
+    edit(moons, "toys/pages/moons/one.py", "# HERE", "seed += 1")
     # the process has the old code still
     assert engine.compute(["moons/one"], moons, client) == ["moons/one"]
-    assert "toys.moons.one: this worker is given other code" in capsys.readouterr().out
+    assert "toys.pages.moons.one: this worker is given other code" in capsys.readouterr().out
     edit(moons, "requirements.txt", f"jax=={version('jax')}", "jax==0.0.1")
     assert compute(moons, client) == ["moons/one"]
     assert (
@@ -478,14 +479,14 @@ def test_a_check_recomputes_and_is_on_record(moons, client, capsys):
         "moons/one": {"fingerprint": result(moons)["fingerprint"], "compared": 7, "largest": 0.0}
     }
 
-    edit(moons, "toys/moons/one.py", "# HERE", "time.sleep(0)")  # other code, same numbers
+    edit(moons, "toys/pages/moons/one.py", "# HERE", "time.sleep(0)")  # other code, same numbers
     assert engine.status(moons) == {"moons/one": "old"}
     forget()
     assert engine.check(["moons/one"], moons, client) == []
     assert engine.status(moons) == {"moons/one": "checked"}
     assert result(moons, "checked")["moons/one"]["fingerprint"] != result(moons)["fingerprint"]
 
-    edit(moons, "toys/moons/one.py", "time.sleep(0)", "seed += 1")
+    edit(moons, "toys/pages/moons/one.py", "time.sleep(0)", "seed += 1")
     assert compute(moons, client) == []
     assert result(moons, "checked") == {}  # that was of another result
 
@@ -542,7 +543,7 @@ def test_what_is_found_again_to_rounding_needs_no_errors():
 def test_a_check_of_no_result_or_of_other_settings_fails(moons, client, capsys):
     assert engine.check(["moons/one"], moons) == ["moons/one"]
     assert compute(moons, client) == []
-    edit(moons, "toys/moons/one.py", "[1, 2, 3]", "[1, 2]")
+    edit(moons, "toys/pages/moons/one.py", "[1, 2, 3]", "[1, 2]")
     forget()
     assert engine.check(["moons/one"], moons) == ["moons/one"]
     assert capsys.readouterr().out.count("compute it") == 2 and result(moons, "checked") == {}
@@ -550,11 +551,11 @@ def test_a_check_of_no_result_or_of_other_settings_fails(moons, client, capsys):
 
 def test_states_of_results(moons, client, capsys):
     for name in ("old", "gone"):
-        write(moons.root / f"toys/moons/{name}.py", EXPERIMENT)
-    write(moons.root / "toys/moons/shared.py", "SETTINGS = {}\n")
+        write(moons.root / f"toys/pages/moons/{name}.py", EXPERIMENT)
+    write(moons.root / "toys/pages/moons/shared.py", "SETTINGS = {}\n")
     assert compute(moons, client, ["moons/one", "moons/old"]) == []
     write(moons.root / "book/results/moons/left.json", "{}")
-    edit(moons, "toys/moons/old.py", "size=50", "size=60")
+    edit(moons, "toys/pages/moons/old.py", "size=50", "size=60")
     states = {
         "moons/gone": "missing",
         "moons/left": "no script",
@@ -576,7 +577,7 @@ def test_an_unknown_name_is_an_error(moons, capsys):
 STARTED = """\
 import sys
 from pathlib import Path
-from experiments import engine
+from experiments.engine import run as engine
 if __name__ == "__main__":
     sys.exit(engine.main(sys.argv[1:], engine.House(Path(__file__).parent, ("shed", "toys"))))
 """
@@ -597,8 +598,8 @@ def test_a_worker_that_is_lost_is_replaced_and_a_run_that_is_killed_is_resumed(
     moons, client, capsys, monkeypatch
 ):
     """The second unit kills its worker, the last one, when all others are kept, the whole run."""
-    edit(moons, "toys/moons/one.py", "\n    # HERE\n", DEATHS)
-    edit(moons, "toys/moons/one.py", "[1, 2, 3]", "[1, 2, 3, 4, 5]")
+    edit(moons, "toys/pages/moons/one.py", "\n    # HERE\n", DEATHS)
+    edit(moons, "toys/pages/moons/one.py", "[1, 2, 3]", "[1, 2, 3, 4, 5]")
     write(moons.root / "start.py", STARTED)
     monkeypatch.setenv("PYTHONPATH", str(moons.root))
     start = [sys.executable, "start.py", "moons"]

@@ -10,8 +10,8 @@ import re
 import pytest
 from chapters import ROOT, pages
 
-from experiments import engine
-from experiments.fingerprint import HOUSE
+from experiments.engine import run as engine
+from experiments.engine.fingerprint import HOUSE
 
 HELPERS = sorted((ROOT / "helpers").glob("*.py"))
 TABLES = sorted((ROOT / "tables").glob("*.py"))
@@ -116,7 +116,9 @@ def test_a_result_has_rows_of_finite_numbers(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_links_the_script_of_a_result(name):
-    assert any(f"<../experiments/{name}.py>`" in (ROOT / path).read_text() for path in pages())
+    assert any(
+        f"<../experiments/pages/{name}.py>`" in (ROOT / path).read_text() for path in pages()
+    )
 
 
 def test_every_result_has_a_script():
@@ -125,5 +127,5 @@ def test_every_result_has_a_script():
 
 def test_an_experiment_has_no_main_and_prints_nothing():
     for name in NAMES:
-        text = (ROOT / f"experiments/{name}.py").read_text()
+        text = (ROOT / f"experiments/pages/{name}.py").read_text()
         assert "__main__" not in text and not re.search(r"^\s*print\(", text, flags=re.M), name
