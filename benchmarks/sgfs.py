@@ -22,7 +22,7 @@ import numpy as np
 from blackjax.base import SamplingAlgorithm
 from blackjax.sgmcmc import gradients
 
-from experiments.sgmcmc.source import fisher_source_moons
+from experiments.problems.source_moons import fisher_source_moons
 
 NETWORK, SIZE, BATCH, STEPS = networks.MLP(), 500, 50, 40_000
 

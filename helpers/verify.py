@@ -3,7 +3,7 @@
     verdict = verify.judge(draws, target)  # or draws [chain, draw, quantity] and their exact means
     assert verdict.passed.all()
 
-``experiments.are_the_samplers_right.targets`` has densities whose expectations are known exactly.
+``experiments.problems.exact_targets`` has densities whose expectations are known exactly.
 """
 
 from helpers import checks

@@ -8,7 +8,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from experiments.scaling_out import processes
+from experiments.methods import joined_processes
 
 
 def log_likelihood(w, x, y):
@@ -31,8 +31,8 @@ def main(folder, *given):
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_num_cpu_devices", 1)
     if given:
-        processes.join(int(given[0]), int(given[1]), given[2], limit=300, heartbeat=100)
-    from experiments.scaling_out import sharded  # imports BlackJAX, which starts JAX
+        joined_processes.join(int(given[0]), int(given[1]), given[2], limit=300, heartbeat=100)
+    from experiments.methods import sharded  # imports BlackJAX, which starts JAX
 
     random = np.random.default_rng(1)
     data = {"x": random.normal(size=(40, 3)), "y": random.integers(0, 2, 40)}
@@ -49,7 +49,7 @@ def main(folder, *given):
         return over_data(w, None, data) - (w**2).sum() / 2
 
     found = {"processes": jax.process_count()}
-    whole, rows = processes.grid(1), processes.grid(len(jax.devices()))
+    whole, rows = joined_processes.grid(1), joined_processes.grid(len(jax.devices()))
     line = jax.sharding.Mesh(whole.devices[0], ("data",))
     with jax.set_mesh(line):
         arguments = mean, sharded.place(data, line, "data")

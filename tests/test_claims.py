@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments import headlines
+from experiments.engine import headlines
 
 RESULTS = Path(__file__).parents[1] / "book/results"
 
@@ -218,7 +218,7 @@ def test_originals_single_chains():
     assert max(more["ess_of_means"]) < 100 and np.median(more["halves_agree"]) < 0.5
 
 
-# of NLL, fixed by experiments/what_the_gain_is_made_of/attribution.py before any result was seen
+# of NLL, fixed by experiments/pages/what_the_gain_is_made_of/attribution.py before any result was seen
 THRESHOLD = 0.005
 
 

@@ -10,7 +10,8 @@ import dask
 import pytest
 from distributed import Client, LocalCluster
 
-from experiments import compare, engine
+from experiments.engine import compare
+from experiments.engine import run as engine
 
 PACKAGES = ("shed", "toys")
 CODE = {"shed/__init__.py": 'FLAGS = "--a"\n'}
@@ -54,7 +55,7 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SETTINGS = {"seeds": [1, 2, 3]}
 SMALL = {"seed": 1}
 
@@ -105,7 +106,7 @@ def moons(house):
         house.root / "requirements.txt",
         f"jax=={version('jax')}\nnumpy==0.1 ; a\nnumpy=={version('numpy')} ; b\n",
     )
-    write(house.root / "toys/moons/one.py", EXPERIMENT)
+    write(house.root / "toys/pages/moons/one.py", EXPERIMENT)
     return house
 
 
@@ -144,11 +145,11 @@ def test_a_result_is_written_once_and_nothing_is_computed_twice(moons, client, c
 def test_a_new_score_needs_no_new_draws_and_a_new_unit_no_old_ones(moons, client):
     assert compute(moons, client) == []
     before = result(moons)["rows"]
-    edit(moons, "toys/moons/one.py", 'int(drawn["file"])', '10 * int(drawn["file"])')
+    edit(moons, "toys/pages/moons/one.py", 'int(drawn["file"])', '10 * int(drawn["file"])')
     assert engine.status(moons) == {"moons/one": "old"}
     assert compute(moons, client) == []
     assert result(moons)["rows"] == [{**row, "seed": 10 * row["seed"]} for row in before]
-    edit(moons, "toys/moons/one.py", 'in SETTINGS["seeds"]', "in range(1, 5)")
+    edit(moons, "toys/pages/moons/one.py", 'in SETTINGS["seeds"]', "in range(1, 5)")
     assert compute(moons, client) == []
     assert ran(moons) == [1, 2, 3, 4]
     (about,) = [
@@ -163,9 +164,9 @@ def test_a_new_score_needs_no_new_draws_and_a_new_unit_no_old_ones(moons, client
 
 
 def test_many_kept_draws_are_scored_anew(moons, client):
-    edit(moons, "toys/moons/one.py", "[1, 2, 3]", str(list(range(40))))
+    edit(moons, "toys/pages/moons/one.py", "[1, 2, 3]", str(list(range(40))))
     assert compute(moons, client) == []
-    edit(moons, "toys/moons/one.py", "float(w.mean())", "float(w.mean()) + 1")
+    edit(moons, "toys/pages/moons/one.py", "float(w.mean())", "float(w.mean()) + 1")
     assert compute(moons, client) == []
     assert ran(moons) == list(range(40)) and len(result(moons)["rows"]) == 40
 
@@ -187,7 +188,7 @@ def test_a_file_that_cannot_be_read_counts_as_missing_and_is_said(moons, client,
 def test_without_score_the_unit_returns_what_is_kept_and_rows_are_the_experiments(moons, client):
     start = EXPERIMENT[: EXPERIMENT.index("    # HERE")].replace('"seed": 1}', '"seed": 7}')
     tail = '    return {"seed": seed}\n\n\ndef rows(scored):\n    return [{"all": list(scored)}]\n'
-    write(moons.root / "toys/moons/one.py", start + tail)
+    write(moons.root / "toys/pages/moons/one.py", start + tail)
     assert compute(moons, client) == [] and compute(moons, None) == []
     assert result(moons)["rows"] == [{"all": ["seed 1", "seed 2", "seed 3"]}]
     # one unit more
@@ -217,8 +218,8 @@ def test_without_score_the_unit_returns_what_is_kept_and_rows_are_the_experiment
     ],
 )
 def test_a_unit_that_fails_is_named_and_the_others_finish(moons, client, capsys, old, new, message):
-    write(moons.root / "toys/other/two.py", EXPERIMENT)
-    edit(moons, "toys/moons/one.py", old, new)
+    write(moons.root / "toys/pages/other/two.py", EXPERIMENT)
+    edit(moons, "toys/pages/moons/one.py", old, new)
     assert compute(moons, client, ["moons/one", "other/two"]) == ["moons/one"]
     told = capsys.readouterr().out
     assert (
@@ -234,7 +235,7 @@ def test_a_unit_that_fails_is_named_and_the_others_finish(moons, client, capsys,
 
 
 def test_rows_that_fail_are_named(moons, client, capsys):
-    with (moons.root / "toys/moons/one.py").open("a") as file:
+    with (moons.root / "toys/pages/moons/one.py").open("a") as file:
         file.write("\n\ndef rows(scored):\n    return [{'a': float('nan')}]\n")
     assert compute(moons, client) == ["moons/one"]
     assert (
@@ -257,17 +258,17 @@ def test_rows_that_fail_are_named(moons, client, capsys):
     ],
 )
 def test_what_is_no_experiment_is_refused_before_any_work(moons, old, new, message):
-    edit(moons, "toys/moons/one.py", old, new)
+    edit(moons, "toys/pages/moons/one.py", old, new)
     with pytest.raises((ValueError, ZeroDivisionError), match=message):
         engine.compute(["moons/one"], moons)
 
 
 def test_a_worker_of_another_checkout_or_other_versions_refuses(moons, client, capsys):
     assert compute(moons, client) == []
-    edit(moons, "toys/moons/one.py", "# HERE", "seed += 1")
+    edit(moons, "toys/pages/moons/one.py", "# HERE", "seed += 1")
     # the process has the old code still
     assert engine.compute(["moons/one"], moons, client) == ["moons/one"]
-    assert "toys.moons.one: this worker is given other code" in capsys.readouterr().out
+    assert "toys.pages.moons.one: this worker is given other code" in capsys.readouterr().out
     edit(moons, "requirements.txt", f"jax=={version('jax')}", "jax==0.0.1")
     assert compute(moons, client) == ["moons/one"]
     assert (
@@ -288,14 +289,14 @@ def test_a_check_recomputes_and_is_on_record(moons, client, capsys):
         "moons/one": {"fingerprint": result(moons)["fingerprint"], "compared": 7, "largest": 0.0}
     }
 
-    edit(moons, "toys/moons/one.py", "# HERE", "time.sleep(0)")  # other code, same numbers
+    edit(moons, "toys/pages/moons/one.py", "# HERE", "time.sleep(0)")  # other code, same numbers
     assert engine.status(moons) == {"moons/one": "old"}
     forget()
     assert engine.check(["moons/one"], moons, client) == []
     assert engine.status(moons) == {"moons/one": "checked"}
     assert result(moons, "checked")["moons/one"]["fingerprint"] != result(moons)["fingerprint"]
 
-    edit(moons, "toys/moons/one.py", "time.sleep(0)", "seed += 1")
+    edit(moons, "toys/pages/moons/one.py", "time.sleep(0)", "seed += 1")
     assert compute(moons, client) == []
     assert result(moons, "checked") == {}  # that was of another result
 
@@ -352,7 +353,7 @@ def test_what_is_found_again_to_rounding_needs_no_errors():
 def test_a_check_of_no_result_or_of_other_settings_fails(moons, client, capsys):
     assert engine.check(["moons/one"], moons) == ["moons/one"]
     assert compute(moons, client) == []
-    edit(moons, "toys/moons/one.py", "[1, 2, 3]", "[1, 2]")
+    edit(moons, "toys/pages/moons/one.py", "[1, 2, 3]", "[1, 2]")
     forget()
     assert engine.check(["moons/one"], moons) == ["moons/one"]
     assert capsys.readouterr().out.count("compute it") == 2 and result(moons, "checked") == {}
@@ -360,11 +361,11 @@ def test_a_check_of_no_result_or_of_other_settings_fails(moons, client, capsys):
 
 def test_states_of_results(moons, client, capsys):
     for name in ("old", "gone"):
-        write(moons.root / f"toys/moons/{name}.py", EXPERIMENT)
-    write(moons.root / "toys/moons/shared.py", "SETTINGS = {}\n")
+        write(moons.root / f"toys/pages/moons/{name}.py", EXPERIMENT)
+    write(moons.root / "toys/pages/moons/shared.py", "SETTINGS = {}\n")
     assert compute(moons, client, ["moons/one", "moons/old"]) == []
     write(moons.root / "book/results/moons/left.json", "{}")
-    edit(moons, "toys/moons/old.py", "size=50", "size=60")
+    edit(moons, "toys/pages/moons/old.py", "size=50", "size=60")
     states = {
         "moons/gone": "missing",
         "moons/left": "no script",
@@ -386,7 +387,7 @@ def test_an_unknown_name_is_an_error(moons, capsys):
 STARTED = """\
 import sys
 from pathlib import Path
-from experiments import engine
+from experiments.engine import run as engine
 if __name__ == "__main__":
     sys.exit(engine.main(sys.argv[1:], engine.House(Path(__file__).parent, ("shed", "toys"))))
 """
@@ -407,8 +408,8 @@ def test_a_worker_that_is_lost_is_replaced_and_a_run_that_is_killed_is_resumed(
     moons, client, capsys, monkeypatch
 ):
     """The second unit kills its worker, the last one, when all others are kept, the whole run."""
-    edit(moons, "toys/moons/one.py", "\n    # HERE\n", DEATHS)
-    edit(moons, "toys/moons/one.py", "[1, 2, 3]", "[1, 2, 3, 4, 5]")
+    edit(moons, "toys/pages/moons/one.py", "\n    # HERE\n", DEATHS)
+    edit(moons, "toys/pages/moons/one.py", "[1, 2, 3]", "[1, 2, 3, 4, 5]")
     write(moons.root / "start.py", STARTED)
     monkeypatch.setenv("PYTHONPATH", str(moons.root))
     start = [sys.executable, "start.py", "moons"]

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from experiments.hierarchical_bnn import masses
-from experiments.what_the_gain_is_made_of import evidence, redraws
+from experiments.pages.hierarchical_bnn import masses
+from experiments.pages.what_the_gain_is_made_of import evidence
+from experiments.problems import moons_redrawn
 
 NUM_RUNS = 8
 SCALES = (0.5, 1.0, 6.0)
@@ -50,7 +51,7 @@ def test_evidence_of_a_line_is_that_of_the_formula():
 
 def test_parts_of_the_evidence_are_those_of_prior_draws(monkeypatch):
     monkeypatch.setattr(evidence, "PARTS", (np.s_[:2], np.s_[2:]))
-    tasks = redraws.drawn(0, num_tasks=1)
+    tasks = moons_redrawn.drawn(0, num_tasks=1)
     of = densities.observe(tasks.x_train[0, :6], tasks.y_train[0, :6], SCALES)
     draws = evidence.mcmc.normal_starts(jax.random.key(2), evidence.SHAPES, (100_000,))
     first, both = (
@@ -69,7 +70,7 @@ def test_parts_of_the_evidence_are_those_of_prior_draws(monkeypatch):
         )
     # The draws weighted by all labels predict as the particles do.
     p = jax.vmap(
-        lambda one: redraws.NETWORK.apply(
+        lambda one: moons_redrawn.NETWORK.apply(
             evidence.scaled(one, of.prior_scales), tasks.x_test[0, :5]
         )
     )(draws)

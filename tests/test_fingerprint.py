@@ -9,7 +9,7 @@ import re
 import pytest
 from chapters import ROOT
 
-from experiments import fingerprint
+from experiments.engine import fingerprint
 
 LOCK = """\
 jax==0.0.1 \\
@@ -347,8 +347,8 @@ def test_five_results_of_the_book_keep_their_prints_when_all_packages_move(tmp_p
             files[f"my_{path.relative_to(ROOT)}"] = text
     here, there = fingerprint.read(), fingerprint.read(house(tmp_path, files))
     for name in names:
-        found = fingerprint.fingerprint(f"my_experiments.{name}", ["unit"], there)
-        assert found == fingerprint.fingerprint(f"experiments.{name}", ["unit"], here)
+        found = fingerprint.fingerprint(f"my_experiments.pages.{name}", ["unit"], there)
+        assert found == fingerprint.fingerprint(f"experiments.pages.{name}", ["unit"], here)
 
 
 def circle(of_odd, of_even="True"):

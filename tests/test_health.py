@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.real_data import health, predictions
+from experiments.pages.real_data import predictions
+from experiments.problems import health
 
 FRAME = health.load()
 # what a plan is

@@ -10,8 +10,8 @@ import re
 import pytest
 from chapters import ROOT, pages
 
-from experiments import engine
-from experiments.fingerprint import HOUSE
+from experiments.engine import run as engine
+from experiments.engine.fingerprint import HOUSE
 
 HELPERS = sorted((ROOT / "helpers").glob("*.py"))
 TABLES = sorted((ROOT / "tables").glob("*.py"))
@@ -95,10 +95,10 @@ def test_results_have_rows_of_finite_numbers(states):
 
 def test_a_page_links_the_script_of_each_result(states):
     texts = "\n".join((ROOT / path).read_text() for path in pages())
-    assert [name for name in states if f"<../experiments/{name}.py>`" not in texts] == []
+    assert [name for name in states if f"<../experiments/pages/{name}.py>`" not in texts] == []
 
 
 def test_an_experiment_has_no_main_and_prints_nothing(states):
     for name in states:
-        text = (ROOT / f"experiments/{name}.py").read_text()
+        text = (ROOT / f"experiments/pages/{name}.py").read_text()
         assert "__main__" not in text and not re.search(r"^\s*print\(", text, flags=re.M), name

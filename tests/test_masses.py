@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
-from experiments.hierarchical_bnn import masses, regions
+from experiments.pages.hierarchical_bnn import masses
+from experiments.problems import regions
 
 POWER, NUM_RUNS = 0.05, 8
 

@@ -8,7 +8,7 @@ import page_inputs
 import pytest
 from chapters import ROOT
 
-from experiments import fingerprint
+from experiments.engine import fingerprint
 
 FILES = {
     "helpers/__init__.py": 'FLAGS = "--a"\n',
@@ -135,13 +135,13 @@ def before(book):
     ("module", "old", "new", "expected"),
     [
         (
-            "experiments.what_the_gain_is_made_of.redraws",
+            "experiments.problems.moons_redrawn",
             "NUM_CHAINS = 4",
             "NUM_CHAINS = 5",
             {"rotation", "status"},
         ),
         (
-            "experiments.comparing_inference.drawn",
+            "experiments.methods.budgets",
             "SHARE = 0.2",
             "SHARE = 0.3",
             {"comparing-inference", "status"},

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from chapters import ROOT
 
-from experiments import headlines
+from experiments.engine import headlines
 
 
 def printed():

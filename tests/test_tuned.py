@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from blackjax.sgmcmc import gradients
 
-from experiments.sgmcmc import tuned
-from experiments.sgmcmc.step_sizes import SETTINGS
+from experiments.methods import tuned
+from experiments.pages.sgmcmc.step_sizes import SETTINGS
 
 KEY = jax.random.key(17)
 

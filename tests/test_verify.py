@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments.are_the_samplers_right import targets
+from experiments.problems import exact_targets
 
-TARGETS = {target.name: target for target in targets.all_targets()}
+TARGETS = {target.name: target for target in exact_targets.all_targets()}
 TWO_MODES = TARGETS["two modes"]
 
 
@@ -196,7 +196,7 @@ def test_eight_schools_against_two_dimensional_sums():
 
 def test_without_the_jacobian_the_density_differs_by_it():
     position = {"mu": jnp.float32(1.0), "log_tau": jnp.float32(0.7), "offset": jnp.zeros(8)}
-    right, wrong = TARGETS["eight schools"], targets.eight_schools(jacobian=False)
+    right, wrong = TARGETS["eight schools"], exact_targets.eight_schools(jacobian=False)
     assert float(right.log_density(position) - wrong.log_density(position)) == pytest.approx(
         0.7, abs=1e-4
     )
@@ -275,7 +275,7 @@ def unit_normal(position, task):
     return -0.5 * (position**2).sum()
 
 
-UNIT_NORMAL = targets.moments(
+UNIT_NORMAL = exact_targets.moments(
     "unit normal", unit_normal, jax.ShapeDtypeStruct((2,), jnp.float32), lambda x: x, 2
 )
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments import compare, shared
-from experiments.comparing_inference import cold, left_out, uses, worth
-from experiments.comparing_inference import problem as of
-from experiments.what_the_gain_is_made_of import redraws
+from experiments import shared
+from experiments.engine import compare
+from experiments.pages.comparing_inference import cold, left_out, uses, worth
+from experiments.problems import moons_redrawn, six_tasks
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_permuting_draws_changes_labels_together_alone():
 
 
 def test_tasks_are_new_and_far_points_are_the_near_ones_stretched():
-    found, ladder = uses.problem(), of.tasks("ladder")
+    found, ladder = uses.problem(), six_tasks.tasks("ladder")
     assert (
         found.x.shape == (uses.NUM_TASKS, 2, uses.NUM_TEST, 2)
         and found.q.shape == found.x.shape[:3]
@@ -108,9 +108,9 @@ def test_tasks_are_new_and_far_points_are_the_near_ones_stretched():
 def test_a_cold_density_is_the_densities_divided():
     tasks = uses.problem().tasks
     task = take(densities.observe(tasks.x_train, tasks.y_train, np.full(3, 2.0)), 0)
-    params = of.params_of(jax.random.normal(shared.key(1, "vector"), (of.SIZE,)))
+    params = six_tasks.params_of(jax.random.normal(shared.key(1, "vector"), (six_tasks.SIZE,)))
     assert cold.tempered(params, (task, 0.25)) == pytest.approx(
-        4 * float(redraws.FLAT(params, task)), rel=1e-6
+        4 * float(moons_redrawn.FLAT(params, task)), rel=1e-6
     )
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from chapters import ROOT
 
-from experiments import engine, fingerprint, syntax
-from experiments.fingerprint import Code, House, Key
+from experiments.engine import fingerprint, run, syntax
+from experiments.engine.fingerprint import Code, House, Key
 
 
 def read(root: Path = ROOT) -> Code:
@@ -39,8 +39,8 @@ def dependencies(page: str, source: str, code: Code) -> dict[str, str]:
     found = {".".join(filter(None, key)): fingerprint.print_of(key, code) for key in direct}
     for path in files_named(words, code):
         found[str(path)] = hashlib.sha256((code.house.root / path).read_bytes()).hexdigest()
-    if Key(engine.__name__, "status") in reached:
-        found |= engine.status(code.house)
+    if Key(run.__name__, "status") in reached:
+        found |= run.status(code.house)
     return dict(sorted(found.items()))
 
 

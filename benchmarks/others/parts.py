@@ -141,7 +141,7 @@ def svi_rivals():
     from numpyro.infer import SVI, Trace_ELBO
     from numpyro.infer.autoguide import AutoNormal
 
-    from experiments.svi.models import flat_model
+    from experiments.problems.numpyro_models import flat_model
 
     tasks = data.source_moons()
     x, y = jnp.asarray(tasks.x_train).reshape(-1, 2), jnp.asarray(tasks.y_train).reshape(-1)
@@ -194,7 +194,7 @@ def minibatch_rivals():
     import blackjax
     from blackjax.sgmcmc import gradients
 
-    from experiments.sgmcmc.source import fisher_source_moons
+    from experiments.problems.source_moons import fisher_source_moons
 
     tasks = fisher_source_moons(jax.random.key(0))
     points = data.Points(tasks.x_train[0], tasks.y_train[0])

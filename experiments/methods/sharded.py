@@ -1,0 +1,388 @@
+"""One posterior over the devices of a mesh: what is a sum over data or tasks is summed where they
+lie.
+
+A mesh of ``processes.grid`` has rows. Chains are divided among rows, which talk after warm-up, when
+chains agree on a metric, and after a stretch, when every process gets the draws of all. Within a
+row data are divided among devices, which talk once a gradient: a sum.
+
+    total = sharded.summed(lambda params, _, observed: log_likelihood(params, observed).sum())
+    log_density = lambda params, observed: densities.log_prior(params, scales) + total(params, None, observed)
+    posterior = sharded.sample(key, log_density, starts, mesh, data=observed)
+
+Draws are those of ``mcmc.sample`` but for rounding. They do not depend on how many processes share
+the rows, nor on whether the run was stopped: with a folder it is kept there, stretch by stretch,
+and goes on where it was.
+"""
+
+from helpers import checks, hmc, mcmc
+from helpers.common import take
+
+import contextlib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import blackjax
+import jax
+import jax.numpy as jnp
+import numpy as np
+from blackjax.adaptation.step_size import DualAveragingAdaptationState, dual_averaging_adaptation
+from blackjax.mcmc.dynamic_hmc import DynamicHMCState
+from jax.experimental import multihost_utils
+from jax.flatten_util import ravel_pytree
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Array, Key
+
+from experiments.methods import checkpoints
+
+# Draws are to be those of `mcmc.sample`, so its private parts (`mcmc._check`, `mcmc._share`,
+# `hmc._flat`) are used here, and not written again. The tests of the draws fail if those change.
+AXIS = "data"
+
+
+class Carry(NamedTuple):
+    """All that a chain needs to go on, and what warm-up learnt."""
+
+    chain: Any  # BlackJAX's state, its random key as numbers
+    adaptation: Any  # of the step size
+    inverse_metric: Array
+    mean_steps: Array
+    at_limit: Array
+    shared: Array
+
+
+# The shapes of the trees that are kept.
+CARRY = Carry(DynamicHMCState(0, 0, 0, 0), DualAveragingAdaptationState(0, 0, 0, 0, 0), 0, 0, 0, 0)
+DRAWN = 0, hmc.Stats(0, 0, 0, 0, 0)
+
+
+def place(tree: Any, mesh: Mesh, axis: str | None = None) -> Any:
+    """Put a tree on the devices of a mesh, its leading axis divided along one of the mesh's, or
+    whole on each.
+
+    Every process has the tree, or a memory map of it, and reads of it what its own devices take.
+
+    ValueError: a length that the mesh does not divide.
+    """
+    sharding = NamedSharding(mesh, PartitionSpec(*[axis] * (axis is not None)))
+    parts = 1 if axis is None else mesh.shape[axis]
+
+    def one(leaf):
+        if axis is not None and (not np.ndim(leaf) or len(leaf) % parts):
+            raise ValueError(
+                f"given a leaf of shape {np.shape(leaf)}, expected a leading axis in {parts} equal parts"
+            )
+        whole = leaf if np.ndim(leaf) else np.asarray(leaf)
+        return jax.make_array_from_callback(
+            whole.shape, sharding, lambda index: np.asarray(whole[index]), whole.dtype
+        )
+
+    return jax.tree.map(one, tree)
+
+
+def summed(function: Callable, gathered: bool = False) -> Callable:
+    """Return ``f(shared, own, data)``, the sum over the devices of a row of ``function(shared, own,
+    data)``.
+
+    Value and gradient are found together, and summed over devices as one vector. ``shared`` is
+    whole on each device. ``own`` is what each part of the data has for itself, such as the weights
+    of each task. It is divided like the data, and so is its gradient; or it is whole on each
+    device, and its gradient is ``gathered`` there, which ``sample`` needs. Data have gradient 0. To
+    be called under ``jax.set_mesh`` of a mesh with the axis "data".
+    """
+
+    def local(shared, own, data):
+        own = _of_this(own) if gathered else own
+        value, (of_shared, of_own) = jax.value_and_grad(function, argnums=(0, 1))(shared, own, data)
+        vector, unravel = ravel_pytree((value, of_shared))
+        return *unravel(jax.lax.psum(vector, AXIS)), _of_all(of_own) if gathered else of_own
+
+    divided, whole = PartitionSpec(AXIS), PartitionSpec()
+    of_own = whole if gathered else divided
+
+    def everywhere(shared, own, data):
+        specs = {"in_specs": (whole, of_own, divided), "out_specs": (whole, whole, of_own)}
+        return jax.shard_map(local, **specs, check_vma=False)(shared, own, data)
+
+    @jax.custom_vjp
+    def total(shared, own, data):
+        return everywhere(shared, own, data)[0]
+
+    def forward(shared, own, data):
+        value, *gradients = everywhere(shared, own, data)
+        return value, gradients
+
+    def backward(gradients, cotangent):
+        return *jax.tree.map(lambda gradient: cotangent * gradient, gradients), None
+
+    total.defvjp(forward, backward)
+    return total
+
+
+def _of_this(tree):
+    """Take this device's part of every leaf."""
+
+    def one(leaf):
+        size = len(leaf) // jax.lax.axis_size(AXIS)
+        return jax.lax.dynamic_slice_in_dim(leaf, jax.lax.axis_index(AXIS) * size, size)
+
+    return jax.tree.map(one, tree)
+
+
+def _of_all(tree):
+    """Put the parts of all devices one after the other; they travel as one vector."""
+    vector, unravel = ravel_pytree(tree)
+    parts = jax.vmap(unravel)(jax.lax.all_gather(vector, AXIS))
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), parts)
+
+
+def sample(
+    key: Key[Array, ""],
+    log_density: Callable,
+    initial_positions: Any,
+    mesh: Mesh,
+    *,
+    data: Any,
+    num_warmup: int = 300,
+    num_samples: int = 1000,
+    target_acceptance: float = 0.8,
+    max_tree_depth: int = 10,
+    every: int | None = None,
+    folder: Path | None = None,
+) -> mcmc.Posterior:
+    """Draw as ``mcmc.sample`` does, chains divided among the rows of a mesh and data among the
+    devices of a row.
+
+    Every process calls this with the same arguments and has the whole posterior in the end. The
+    density is of a position and of data, whose leading axes are divided; what it sums over data
+    goes through ``summed``. Positions are whole on every device, so what ``own`` there is, is
+    ``gathered``.
+
+    Args:
+        every: turns of a stretch: draws, and before them the quarter of warm-up that tunes the step
+            size; all of them by default, in one stretch.
+        folder: where the run is kept, after warm-up and after each stretch; a run that is found
+            there goes on.
+
+    ValueError: as ``mcmc.sample``; chains, data or turns that do not divide evenly; a folder with
+    another run.
+    FloatingPointError: a warm-up or draws that are not finite.
+    """
+    batch = mcmc._check(
+        initial_positions, None, num_warmup, num_samples, target_acceptance, max_tree_depth
+    )
+    (num_chains,), num_rows = batch, mesh.shape["row"]
+    if num_chains % num_rows:
+        raise ValueError(
+            f"initial_positions: given {num_chains} chains, expected a multiple of the {num_rows} rows"
+        )
+    num_nuts = 3 * num_warmup // 4
+    num_tuning = num_warmup - num_nuts
+    num_turns = num_tuning + num_samples
+    every = num_turns if every is None else every
+    checks.count(every=every)
+    if num_turns % every:
+        turns = f"{num_turns} turns, those that tune the step size included"
+        raise ValueError(f"every: given {every}, expected a divisor of the {turns}")
+    starts = jax.tree.map(np.asarray, initial_positions)
+    keys = np.asarray(jax.random.key_data(jax.random.split(key, (2, num_chains))))
+    rows = _rows(mesh, num_chains)
+    there = {row: place(data, row, AXIS) for row in {*rows.values()} if _is_mine(row)}
+
+    def each(program, *trees):
+        """Run a program for every chain that has a device here; return what all found, [chain]."""
+        found = {}
+        for chain in (chain for chain, row in rows.items() if row in there):
+            with jax.set_mesh(rows[chain]):
+                found[chain] = program(*place(take(trees, chain), rows[chain]), there[rows[chain]])
+        return together(jax.tree.map(np.asarray, found), rows)
+
+    def warm_up(key, position, data):
+        return hmc.warm_up(
+            log_density, num_nuts, target_acceptance, max_tree_depth, key, position, None, data
+        )
+
+    def begun():
+        learnt = each(_whole(warm_up), keys[0], starts)
+        _check_finite("warm-up", learnt, batch)
+        learnt, shared = mcmc._share(learnt, batch)
+        return each(
+            _whole(partial(_begin, log_density, target_acceptance)), keys[1], learnt, shared
+        )
+
+    turns = (
+        _keys(keys[1], num_tuning, num_samples),
+        np.tile(np.arange(num_turns) < num_tuning, (num_chains, 1)),
+    )
+    stretch = _whole(partial(_stretch, log_density, target_acceptance))
+    settings = {
+        "num_warmup": num_warmup,
+        "num_samples": num_samples,
+        "target_acceptance": target_acceptance,
+    }
+    settings |= {
+        "max_tree_depth": max_tree_depth,
+        "every": every,
+        "chains": num_chains,
+        "key": keys.tolist(),
+    }
+    # BlackJAX mixes types and ranks.
+    with (
+        jax.numpy_dtype_promotion("standard"),
+        jax.numpy_rank_promotion("allow"),
+        contextlib.nullcontext()
+        if folder is None
+        else checkpoints.opened(folder, settings) as manager,
+    ):
+        last = manager and manager.latest_step()
+        if last is None:
+            carry, parts, last = begun(), [], 0
+            if manager:
+                checkpoints.save(manager, 0, (carry, None), settings)
+        else:
+            carry, _ = checkpoints.read(manager, last, (CARRY, DRAWN if last else None))
+            parts = [
+                checkpoints.read(manager, step, (CARRY, DRAWN))[1] for step in range(1, last + 1)
+            ]
+            values = each(_whole(partial(_value, log_density)), carry.chain.position, starts)
+            if not np.allclose(values, carry.chain.logdensity, rtol=1e-3):
+                found, other = (
+                    carry.chain.logdensity.tolist(),
+                    "of other data, or of another density",
+                )
+                raise ValueError(
+                    f"folder: given a run of log densities {found}, expected {values.tolist()}: {other}"
+                )
+        for step in range(last + 1, num_turns // every + 1):
+            stretch_turns = take(turns, np.s_[:, (step - 1) * every : step * every])
+            carry, drawn = each(stretch, carry, *stretch_turns, starts)
+            parts.append(drawn)
+            if manager:
+                checkpoints.save(manager, step, (carry, drawn), settings)
+    drawn = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1)[:, num_tuning:], *parts)
+    return _posterior(carry, drawn, starts, target_acceptance)
+
+
+def together(found: dict[int, Any], rows: dict[int, Mesh]) -> Any:
+    """Return what was found of chains, by chain, as one tree with leading axis [chain], in every
+    process.
+
+    A chain's numbers come from the process that has the first device of its row.
+    """
+    owner = np.array([row.devices.flat[0].process_index for row in rows.values()])
+    shape = jax.tree.map(
+        lambda a: np.zeros((len(rows), *a.shape), a.dtype), next(iter(found.values()))
+    )
+    for chain, tree in found.items():
+        jax.tree.map(lambda whole, part: whole.__setitem__(chain, part), shape, tree)
+    return take(multihost_utils.process_allgather(shape), np.s_[owner, np.arange(len(rows))])
+
+
+def _rows(mesh, num_chains):
+    """Return the row of devices of each chain, as a mesh of its own."""
+    rows = [Mesh(devices, (AXIS,)) for devices in mesh.devices]
+    return {chain: rows[chain * len(rows) // num_chains] for chain in range(num_chains)}
+
+
+def _is_mine(row):
+    return any(device.process_index == jax.process_index() for device in row.devices.flat)
+
+
+def _whole(program):
+    """Compile a program so that each device of a row has all that it returns."""
+    return jax.jit(lambda *args: jax.lax.with_sharding_constraint(program(*args), PartitionSpec()))
+
+
+def _keys(keys, num_tuning, num_samples):
+    """Return the keys of all turns, [chain, turn], as ``hmc.draw`` makes them."""
+
+    def of_chain(key):
+        key_tuning, key_draws, _ = jax.random.split(jax.random.wrap_key_data(key), 3)
+        return jnp.concatenate(
+            [jax.random.split(key_tuning, num_tuning), jax.random.split(key_draws, num_samples)]
+        )
+
+    return np.asarray(jax.random.key_data(jax.vmap(of_chain)(keys)))
+
+
+def _begin(log_density, target_acceptance, key, learnt, shared, data):
+    """Return a chain before its first turn."""
+    start, _, density = hmc._flat(log_density, learnt.position, None, data)
+    chain = blackjax.dynamic_hmc.init(
+        start, density, jax.random.split(jax.random.wrap_key_data(key), 3)[2]
+    )
+    adaptation = dual_averaging_adaptation(target_acceptance)[0](learnt.step_size)
+    return Carry(
+        _packed(chain),
+        adaptation,
+        jnp.exp(learnt.log_inverse_metric),
+        learnt.num_steps,
+        learnt.at_limit,
+        shared,
+    )
+
+
+def _value(log_density, vector, position, data):
+    return hmc._flat(log_density, position, None, data)[2](vector)
+
+
+def _stretch(log_density, target_acceptance, carry, keys, tuned, position, data):
+    """Let a chain take some turns of ``hmc.draw``; return how it goes on, and vectors and
+    statistics of each turn.
+    """
+    *_, density = hmc._flat(log_density, position, None, data)
+    _, update, final = dual_averaging_adaptation(target_acceptance)
+    most = 2 * jnp.ceil(carry.mean_steps).astype(int)
+    kernel = blackjax.dynamic_hmc.build_kernel(
+        integration_steps_fn=lambda key: jax.random.randint(key, (), 1, most)
+    )
+
+    def turn(state, inputs):
+        chain, adaptation = state
+        key, tuning = inputs
+        step_size = jnp.where(tuning, jnp.exp(adaptation.log_step_size), final(adaptation))
+        moved, info = kernel(
+            jax.random.wrap_key_data(key), chain, density, step_size, carry.inverse_metric
+        )
+        tuned = update(adaptation, info.acceptance_rate)
+        adaptation = jax.tree.map(lambda new, old: jnp.where(tuning, new, old), tuned, adaptation)
+        energy = (carry.inverse_metric * info.momentum**2).sum() / 2 - chain.logdensity
+        steps = info.num_integration_steps
+        stats = hmc.Stats(moved.logdensity, info.is_divergent, info.acceptance_rate, energy, steps)
+        return (moved, adaptation), (moved.position, stats)
+
+    state = _packed(carry.chain, jax.random.wrap_key_data), carry.adaptation
+    (chain, adaptation), drawn = jax.lax.scan(turn, state, (keys, tuned))
+    return carry._replace(chain=_packed(chain), adaptation=adaptation), drawn
+
+
+def _packed(chain, convert=jax.random.key_data):
+    return chain._replace(random_generator_arg=convert(chain.random_generator_arg))
+
+
+def _posterior(carry, drawn, starts, target_acceptance):
+    """Return the draws as ``mcmc.sample`` does; seconds are not measured."""
+    vectors, stats = drawn
+    num_chains = len(vectors)
+    _check_finite("draws", drawn, (num_chains,))
+    _, unravel = ravel_pytree(take(starts, 0))
+    draws = jax.tree.map(np.asarray, jax.vmap(jax.vmap(unravel))(vectors))
+    step_size = np.asarray(dual_averaging_adaptation(target_acceptance)[2](carry.adaptation))
+    none, chain = np.full(num_chains, np.nan), np.arange(num_chains)
+    learnt = (
+        step_size,
+        carry.inverse_metric,
+        carry.mean_steps,
+        carry.at_limit,
+        chain,
+        carry.shared,
+        none,
+    )
+    return mcmc.Posterior(draws, stats, mcmc.Warmup(*learnt))
+
+
+def _check_finite(what, tree, batch):
+    bad = np.argwhere(~mcmc._finite(tree, batch))
+    if len(bad):
+        raise FloatingPointError(f"{what} of chains {bad.ravel().tolist()}: not finite")
