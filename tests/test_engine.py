@@ -10,7 +10,7 @@ import dask
 import pytest
 from distributed import Client, LocalCluster
 
-from experiments.engine import compare
+from experiments.engine import compare, units
 from experiments.engine import run as engine
 
 PACKAGES = ("shed", "toys")
@@ -37,8 +37,8 @@ def forget():
     """As if the process were new: nothing of the toy packages is imported."""
     for name in [name for name in sys.modules if name.split(".")[0] in PACKAGES]:
         del sys.modules[name]
-    engine._imported.clear()
-    engine._found_here.cache_clear()
+    units._imported.clear()
+    units._found_here.cache_clear()
 
 
 def edit(house, name, old, new):
@@ -299,6 +299,25 @@ def test_a_check_recomputes_and_is_on_record(moons, client, capsys):
     edit(moons, "toys/pages/moons/one.py", "time.sleep(0)", "seed += 1")
     assert compute(moons, client) == []
     assert result(moons, "checked") == {}  # that was of another result
+
+
+def test_a_check_may_be_of_several_settings(moons, client, capsys):
+    edit(
+        moons,
+        "toys/pages/moons/one.py",
+        'SMALL = {"seed": 1}',
+        'SMALL = [{"seed": 3}, {"seed": 7}]',
+    )
+    assert compute(moons, client) == [] and ran(moons) == [1, 2, 3, 7]
+    stored = result(moons)
+    assert [one["seed"] for one in stored["check"]["scored"]] == [3, 7]
+    assert [row["seed"] for row in stored["rows"]] == [1, 2, 3]
+    forget()
+    assert engine.check(["moons/one"], moons, client) == []
+    assert "moons/one: 14 numbers compared, largest difference 0 errors" in capsys.readouterr().out
+    edit(moons, "toys/pages/moons/one.py", "# HERE", "seed += seed == 7")
+    forget()
+    assert engine.check(["moons/one"], moons, client) == ["moons/one"]
 
 
 @pytest.mark.parametrize(("errors", "passes"), [(5.9, True), (6.1, False)])

@@ -14,7 +14,7 @@ from experiments.engine import fingerprint, store
 from experiments.engine.fingerprint import Code, House
 
 say = partial(print, flush=True)
-CHECK = "(check)"  # the unit of SMALL where that is not one of the others
+CHECK = "(check"  # how the names of units of SMALL begin that are not among the others
 
 
 class Task(NamedTuple):
@@ -33,7 +33,7 @@ class Plan(NamedTuple):
     module: ModuleType
     prints: dict[str, str]  # fingerprints that the result bears
     tasks: dict[str, Task]
-    small: Task
+    small: list[Task]  # of SMALL
 
 
 def make(name: str, code: Code) -> Plan:
@@ -47,19 +47,32 @@ def make(name: str, code: Code) -> Plan:
         )
     settings = dict(module.units())
     written = {"SETTINGS": module.SETTINGS, "SMALL": module.SMALL, "units": settings}
-    if store.as_json(written, name) != written or not settings or CHECK in settings:
+    if store.as_json(written, name) != written or not settings or any(map(is_check, settings)):
         raise ValueError(
-            f"{name}: given {written}, expected JSON, lists for tuples, and units, none of them {CHECK}"
+            f"{name}: given {written}, expected JSON, lists for tuples, and units, none {CHECK}...)"
         )
-    if module.SMALL not in settings.values():
-        settings[CHECK] = module.SMALL
+    small = module.SMALL if isinstance(module.SMALL, list) else [module.SMALL]
+    for i, setting in enumerate(small, 1):
+        if setting not in settings.values():
+            settings[f"{CHECK} {i})"] = setting
     prints = (print_of(name, code, "unit"), print_of(name, code, "score"))
     tasks = {
         unit: Task(name, unit, setting, prints, house.packages)
         for unit, setting in settings.items()
     }
-    small = next(task for task in tasks.values() if task.setting == module.SMALL)
-    return Plan(module, prints_of(name, code), tasks, small)
+    of_small = [next(t for t in tasks.values() if t.setting == setting) for setting in small]
+    return Plan(module, prints_of(name, code), tasks, of_small)
+
+
+def is_check(unit: str) -> bool:
+    """Whether a unit is none of the result's rows, but one more that a check recomputes."""
+    return unit.startswith(CHECK)
+
+
+def checked_part(planned: Plan, scored: dict[str, Any]) -> Any:
+    """Return the scores of SMALL: of one setting, or of several in their order."""
+    found = [scored[task.name] for task in planned.small]
+    return found if isinstance(planned.module.SMALL, list) else found[0]
 
 
 def dotted(name: str, house: House) -> str:
@@ -110,7 +123,7 @@ def kept_draws(task: Task, house: House) -> tuple[dict[str, np.ndarray], float] 
 def write(name: str, planned: Plan, scored: dict[str, Any], house: House) -> None:
     """Write a result, and forget a check of the one before if that was another."""
     module = planned.module
-    units = {unit: scored[unit] for unit in planned.tasks if unit != CHECK}
+    units = {unit: scored[unit] for unit in planned.tasks if not is_check(unit)}
     rows = (
         module.rows(units)
         if hasattr(module, "rows")
@@ -121,7 +134,7 @@ def write(name: str, planned: Plan, scored: dict[str, Any], house: House) -> Non
         "versions": fingerprint.surroundings(house)["versions"],
         "fingerprint": planned.prints,
         "rows": store.as_json(rows, f"{name}: rows"),
-        "check": {"setting": module.SMALL, "scored": scored[planned.small.name]},
+        "check": {"setting": module.SMALL, "scored": checked_part(planned, scored)},
     }
     checked = store.read(result_path("checked", house)) or {}
     if name in checked and store.read(result_path(name, house)) != result:
