@@ -315,7 +315,7 @@ def test_a_check_may_be_of_several_settings(moons, client, capsys):
     forget()
     assert engine.check(["moons/one"], moons, client) == []
     assert "moons/one: 14 numbers compared, largest difference 0 errors" in capsys.readouterr().out
-    edit(moons, "toys/pages/moons/one.py", "# HERE", "seed += seed == 7")
+    edit(moons, "toys/pages/moons/one.py", "# HERE", "1 / (seed - 7)")
     forget()
     assert engine.check(["moons/one"], moons, client) == ["moons/one"]
 
