@@ -32,7 +32,8 @@ def main(folder, *given):
     jax.config.update("jax_num_cpu_devices", 1)
     if given:
         joined_processes.join(int(given[0]), int(given[1]), given[2], limit=300, heartbeat=100)
-    from experiments.methods import sharded  # imports BlackJAX, which starts JAX
+    from experiments.methods import sharded
+    from experiments.problems import sharded_sums  # imports BlackJAX, which starts JAX
 
     random = np.random.default_rng(1)
     data = {"x": random.normal(size=(40, 3)), "y": random.integers(0, 2, 40)}
@@ -42,8 +43,11 @@ def main(folder, *given):
         random.normal(size=(4, 3)),
         random.normal(size=(4, 3)),
     )
-    over_data = sharded.summed(lambda w, _, data: log_likelihood(w, data["x"], data["y"]))
-    over_tasks, gathered = sharded.summed(of_tasks), sharded.summed(of_tasks, gathered=True)
+    over_data = sharded_sums.summed(lambda w, _, data: log_likelihood(w, data["x"], data["y"]))
+    over_tasks, gathered = (
+        sharded_sums.summed(of_tasks),
+        sharded_sums.summed(of_tasks, gathered=True),
+    )
 
     def log_density(w, data):  # prior N(0, 1)
         return over_data(w, None, data) - (w**2).sum() / 2

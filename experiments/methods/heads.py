@@ -22,8 +22,7 @@ from scipy import special
 from sklearn.linear_model import LogisticRegression
 
 from experiments import shared
-from experiments.methods import cross_validation
-from experiments.problems import moons_redrawn
+from experiments.methods import cross_validation, network_fits
 
 TRAINED, MCMC, LAPLACE = "trained heads", "heads by MCMC", "heads by Laplace"
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
@@ -223,7 +222,7 @@ def unit(key, tasks, new, size, settings):
     }
     phi, y = at_all(drawn, size, tasks, new)
     scale = np.full(len(y), best(drawn, settings)[MCMC])
-    return drawn | moons_redrawn.kept(
+    return drawn | network_fits.kept(
         sample(key("heads"), phi, y, np.ones(y.shape), scale, **settings["chains"])
     )
 

@@ -14,13 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments import shared
-from experiments.methods import copies, fitted_priors
-from experiments.problems import moons_redrawn, new_tasks
+from experiments.methods import copies, fitted_priors, network_fits, scoring
+from experiments.problems import new_tasks
 
 SETTINGS = {
     "seed": new_tasks.SEED,
-    "num_chains": moons_redrawn.NUM_CHAINS,
-    "tempered": moons_redrawn.TEMPERED,
+    "num_chains": network_fits.NUM_CHAINS,
+    "tempered": network_fits.TEMPERED,
     "group_warmup": 300,
     "group_draws": 1000,
     "mean_every": 10,  # of draws, for the reference that is their own mean
@@ -53,7 +53,7 @@ def posterior(redraw, num_draws):
         hierarchical.shapes(NETWORK, new_tasks.NUM_TASKS, 2),
     )
     sizes = {"num_warmup": SETTINGS["group_warmup"], "num_samples": num_draws}
-    return moons_redrawn.fit_hierarchical(key, LOG_DENSITY, shapes, observed, **sizes)
+    return network_fits.fit_hierarchical(key, LOG_DENSITY, shapes, observed, **sizes)
 
 
 def densest(draws, log_density):
@@ -113,7 +113,7 @@ def fitted(redraw, num_draws, reference):
             "after": aligned(redraw, num_draws, reference)["mean"],
         },
         "log_sd": found.draws["log_sd"],
-        "p": moons_redrawn.probabilities(LOGITS, found.draws, old.x_test),
+        "p": network_fits.probabilities(LOGITS, found.draws, old.x_test),
         **shared.kept_of(found),
     }
 
@@ -151,5 +151,5 @@ def score(drawn):
         }
     return {
         "scores": kept,
-        "checks": moons_redrawn.checked(drawn, drawn["p"], log_sd=drawn["log_sd"]),
+        "checks": scoring.checked(drawn, drawn["p"], log_sd=drawn["log_sd"]),
     }

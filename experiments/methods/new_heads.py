@@ -19,8 +19,7 @@ import optax
 from jax.scipy.stats import multivariate_normal
 
 from experiments import shared
-from experiments.methods import heads
-from experiments.problems import moons_redrawn
+from experiments.methods import heads, scoring
 
 SETTINGS = {
     "penalties": [0.03, 0.1, 0.3, 1.0, 3.0],
@@ -148,7 +147,7 @@ def left_out(f, y, size, normals):
     found = []
     for scale in SCALES:
         p = np.asarray(predict(scale * x, labels, np.float32(seen), scale * x, normals))
-        found.append([moons_redrawn.score_of(one[~seen], labels[~seen])["nll"] for one in p])
+        found.append([scoring.score_of(one[~seen], labels[~seen])["nll"] for one in p])
     return np.array(found).T
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from tensorflow_probability.substrates.jax import distributions as tfd
 
 from experiments import shared
-from experiments.methods import sharded
+from experiments.problems import sharded_sums
 
 PRIOR_SCALES = [0.5, 1.0, 6.0]
 
@@ -24,7 +24,7 @@ def moons(num_rows: int) -> tuple[Callable, Any, densities.Observed]:
     points = two_moons(shared.key(11, "moons"), num_rows)
     network, scales = networks.MLP(), jnp.array(PRIOR_SCALES)
     of_labels = densities.label_log_likelihood(network)
-    total = sharded.summed(lambda params, _, observed: of_labels(params, observed).sum())
+    total = sharded_sums.summed(lambda params, _, observed: of_labels(params, observed).sum())
 
     def log_density(params, observed):
         return densities.log_prior(params, scales) + total(params, None, observed)
@@ -50,7 +50,7 @@ def tasks(num_tasks: int, gathered: bool = True) -> tuple[Callable, Any, densiti
         of_offset = hierarchical.log_prior({"mean": {}, "log_sd": {}, "offset": offset}, hyperprior)
         return of_offset + of_tasks(weights, observed)
 
-    total = sharded.summed(part, gathered)
+    total = sharded_sums.summed(part, gathered)
 
     def log_density(position, observed):
         common = {name: position[name] for name in ("mean", "log_sd")}

@@ -7,12 +7,11 @@ machines.
 
 from helpers import densities, hierarchical, mcmc, networks
 
-import time
-
 import jax
 import numpy as np
 
 from experiments import shared
+from experiments.methods import gradient_timer
 
 SETTINGS = {
     "seed": 4002,
@@ -50,40 +49,11 @@ def problem(tasks, points, width):
     return hierarchical.log_density(network), position, observed
 
 
-def timer(log_density, position, observed):
-    """Return a function that times a value with its gradient, in seconds of a core, in a loop long
-    for the clock.
-
-    The value comes with the gradient in every sampler, and XLA compiles both together, into other
-    code than for the gradient alone.
-    """
-
-    @jax.jit
-    def loop(position, observed, count):
-        def step(_, carry):
-            position, total = carry
-            value, slope = jax.value_and_grad(log_density)(position, observed)
-            return jax.tree.map(lambda a, b: a + 1e-7 * b, position, slope), total + value
-
-        return jax.lax.fori_loop(0, count, step, (position, 0.0))
-
-    def seconds(count):
-        begin = time.process_time()
-        jax.block_until_ready(loop(position, observed, count))
-        return time.process_time() - begin
-
-    seconds(1)  # compiles
-    count = 4
-    while seconds(count) < SETTINGS["seconds_a_run"]:
-        count *= 2
-    return lambda: seconds(count) / count
-
-
 def unit(what, value, runs):
     """Time gradients of one size and of the base in turns."""
     base = SETTINGS["base"]
     at_size = problem(**{**base, what: value})
-    of_base, of_size = timer(*problem(**base)), timer(*at_size)
+    of_base, of_size = gradient_timer.timer(*problem(**base)), gradient_timer.timer(*at_size)
     seconds = np.array([(of_base(), of_size()) for _ in range(runs)])
     return {
         "seconds": seconds,

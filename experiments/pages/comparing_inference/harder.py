@@ -22,11 +22,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments import shared
+from experiments.methods import region_masses, smc
 from experiments.pages.comparing_inference.references import double_precision, posterior_gradients
-from experiments.pages.hierarchical_bnn import masses
-from experiments.pages.regression import variants
-from experiments.pages.svi import spiral, spiral_references
-from experiments.problems import regions, six_tasks
+from experiments.problems import regions, six_tasks, spirals, wave_networks
 
 RUN = {
     "seed": 9020,
@@ -93,30 +91,30 @@ def _hierarchical():
 
 
 def _regression():
-    model, x = variants.build(VARIANT), variants.wave(0).grid[::4]
+    model, x = wave_networks.build(VARIANT), wave_networks.wave(0).grid[::4]
 
     def predict(position):
         return model.network.apply(position["params"], x)
 
-    observed = variants.measured(VARIANT, 0)
+    observed = wave_networks.measured(VARIANT, 0)
     return Problem(
         model.log_density, model.shapes, observed, predict, lambda d: {"noise": d["log_noise"]}
     )
 
 
 def _spiral():
-    line = jnp.linspace(-0.6, 0.6, spiral_references.SETTINGS["grid"])
+    line = jnp.linspace(-0.6, 0.6, spirals.SETTINGS["grid"])
     near = jnp.stack(jnp.meshgrid(line, line), axis=-1).reshape(-1, 2)
-    x = jnp.concatenate([near, spiral_references.far_points(12)])
+    x = jnp.concatenate([near, spirals.far_points(12)])
 
     def predict(position):
-        return jax.nn.softmax(spiral.NETWORK.apply(position, x)).ravel()
+        return jax.nn.softmax(spirals.NETWORK.apply(position, x)).ravel()
 
-    train, _, _ = spiral.problem(0)
+    train, _, _ = spirals.problem(0)
     observed = densities.observe(train.x, train.y, 2 * [RUN["prior_scale"]], num_classes=3)
-    shapes = networks.parameter_shapes(spiral.NETWORK, 2)
+    shapes = networks.parameter_shapes(spirals.NETWORK, 2)
     return Problem(
-        densities.flat_log_density(spiral.NETWORK), shapes, observed, predict, lambda draws: {}
+        densities.flat_log_density(spirals.NETWORK), shapes, observed, predict, lambda draws: {}
     )
 
 
@@ -196,11 +194,11 @@ def cloud(key, observed):
         )
 
     def log_likelihood(position):
-        return masses.TOTAL(hierarchical.task_weights(position, num_tasks), observed)
+        return region_masses.TOTAL(hierarchical.task_weights(position, num_tasks), observed)
 
     key_begin, key_path = jax.random.split(key)
-    begin = masses.confined(key_begin, prior, RUN["region"], num_tasks, RUN["particles"])
-    return masses.anneal(key_path, begin, log_prior, log_likelihood)
+    begin = region_masses.confined(key_begin, prior, RUN["region"], num_tasks, RUN["particles"])
+    return smc.anneal(key_path, begin, log_prior, log_likelihood)
 
 
 def cloud_and_chains(key, asked):

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments import shared
-from experiments.pages.hierarchical_bnn import masses
+from experiments.methods import smc
 from experiments.problems import six_tasks
 
 RUN = {
@@ -110,7 +110,7 @@ def particles(key, observed):
     """Follow particles of the prior to the posterior of one task; in single precision."""
     key_start, key_path = jax.random.split(key)
     begin = jax.random.normal(key_start, (RUN["particles"], six_tasks.SIZE))
-    state, path = masses.anneal(
+    state, path = smc.anneal(
         key_path,
         begin,
         six_tasks.log_prior,

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments import shared
-from experiments.methods import gaussian_processes
+from experiments.methods import gaussian_processes, scoring
 from experiments.pages.informative_priors import rivals, transfer
-from experiments.problems import moons_redrawn, new_tasks
+from experiments.problems import new_tasks
 
 SETTINGS = {
     "seed": 3024,
@@ -95,14 +95,14 @@ def score(drawn, redraw, sizes, num_tasks):
     """
     new = jax.tree.map(lambda a: a[:num_tasks], new_tasks.new("moons", redraw))
     y, prior = np.asarray(new.y_test), drawn["prior"]
-    found = [moons_redrawn.scored_parts(np.full((1, *y.shape), 0.5), y)] * sizes.count(0)
+    found = [scoring.scored_parts(np.full((1, *y.shape), 0.5), y)] * sizes.count(0)
     checks = {}
     for size, fit in drawn["new"].items():
         scales = np.asarray(fit["scales"], np.float64)[:, :, :: SETTINGS["thin"]]
         at = prior["centre"] + scales @ prior["spread"].T
         p = gaussian_processes.probabilities(at, fit["z"], new.x_test, True)
-        found.append(moons_redrawn.scored(p, y))
-        checks[size] = moons_redrawn.checked(fit, p, scales=fit["scales"])
+        found.append(scoring.scored(p, y))
+        checks[size] = scoring.checked(fit, p, scales=fit["scales"])
     group = drawn["group"]
     checks["group"] = shared.diagnosed(shared.run_of(group), group["p"], scales=group["scales"])
     return {

@@ -13,9 +13,9 @@ import jax
 import numpy as np
 
 from experiments import shared
-from experiments.methods import heads, known_shape, new_heads
+from experiments.methods import heads, known_shape, new_heads, scoring
 from experiments.pages.informative_priors import transfer
-from experiments.problems import moons_redrawn, new_tasks
+from experiments.problems import new_tasks
 
 SETTINGS = {
     "seed": 3023,
@@ -134,7 +134,7 @@ def score(drawn, arm, redraw, sizes):
         }
     # Before any label heads of mean 0 average to one half at every point, on any features.
     none = [
-        moons_redrawn.scored_starts(np.full((new_heads.SETTINGS["num_starts"], *y.shape), 0.5), y)
+        scoring.scored_starts(np.full((new_heads.SETTINGS["num_starts"], *y.shape), 0.5), y)
     ] * sizes.count(0)
     parts = {
         heads.MCMC: "chains",
@@ -143,8 +143,7 @@ def score(drawn, arm, redraw, sizes):
         SAME_PRIOR: "same_prior",
     }
     found = {
-        name: [moons_redrawn.scored_starts(p, y) for p in drawn[part]]
-        for name, part in parts.items()
+        name: [scoring.scored_starts(p, y) for p in drawn[part]] for name, part in parts.items()
     }
     return {
         "sizes": sizes,
@@ -162,7 +161,7 @@ def exactly(p, y):
     """Return the scores of exact probabilities; their errors are what another processor's rounding
     may change.
     """
-    found = moons_redrawn.score_of(p, y)
+    found = scoring.score_of(p, y)
     return (
         found | {f"{name}_error": ROUNDING for name in found} | {"accuracy_error": 100 / np.size(y)}
     )

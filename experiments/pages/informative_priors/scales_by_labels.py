@@ -15,7 +15,8 @@ import jax
 import numpy as np
 
 from experiments import shared
-from experiments.problems import moons_redrawn, new_tasks
+from experiments.methods import network_fits, scoring
+from experiments.problems import new_tasks
 
 SETTINGS = {
     "seed": 3021,
@@ -79,14 +80,14 @@ def left_out(key, seen, size, scales, name):
         for i in range(min(SETTINGS["most_blocks"], num_points // size))
     ]
     x, y = (np.concatenate([a[:, block] for block in blocks]) for a in (seen.x_train, seen.y_train))
-    fit = moons_redrawn.fit_flat(key, densities.observe(x, y, scales), **sizes)
-    p = moons_redrawn.flat_probabilities(fit.draws, np.concatenate(len(blocks) * [seen.x_train]))
+    fit = network_fits.fit_flat(key, densities.observe(x, y, scales), **sizes)
+    p = network_fits.flat_probabilities(fit.draws, np.concatenate(len(blocks) * [seen.x_train]))
     p = with_each(np.asarray(p).reshape(*p.shape[:2], len(blocks), num_tasks, num_points))
     others = np.stack([np.setdiff1d(order, block) for block in blocks])  # [block, point]
     p = np.take_along_axis(p, others[None, :, None], axis=-1)
     y = np.stack([np.asarray(seen.y_train)[:, other] for other in others])
     return np.array(
-        [[moons_redrawn.score_of(q[:, t], y[:, t])["nll"] for t in range(num_tasks)] for q in p]
+        [[scoring.score_of(q[:, t], y[:, t])["nll"] for t in range(num_tasks)] for q in p]
     )
 
 

@@ -20,7 +20,13 @@ from tensorflow_probability.substrates.jax import distributions as tfd
 
 from experiments import shared
 from experiments.engine import headlines
-from experiments.methods import joint_fits, learnt_group, point_estimates, weighted_networks
+from experiments.methods import (
+    joint_fits,
+    learnt_group,
+    point_estimates,
+    scoring,
+    weighted_networks,
+)
 from experiments.problems import moons_redrawn, new_tasks
 
 SETTINGS = {
@@ -187,13 +193,13 @@ def score(drawn, kind, name, redraw, sizes, scales, **_):
     y = np.asarray(new.y_test)
     if "w" in drawn:
         p = [np.asarray(_probabilities(w, new.x_test)) for w in drawn["w"]]
-        found, checks = [moons_redrawn.scored(one, y) for one in p], check_of_sampled(drawn, p)
+        found, checks = [scoring.scored(one, y) for one in p], check_of_sampled(drawn, p)
     elif name in POINTS:
-        found = [moons_redrawn.scored_starts(one, y) for one in drawn["p"]]
+        found = [scoring.scored_starts(one, y) for one in drawn["p"]]
         checks = {part: drawn[part].tolist() for part in ("steps", "rate") if part in drawn}
     else:  # the same networks predict all tasks, so it is their parts that are independent
         found, checks = (
-            [moons_redrawn.scored_parts(np.moveaxis(one, 1, 0), y) for one in drawn["p"]],
+            [scoring.scored_parts(np.moveaxis(one, 1, 0), y) for one in drawn["p"]],
             {},
         )
     if "pareto_k" in drawn:

@@ -30,12 +30,12 @@ from numpyro.infer import Trace_ELBO
 from numpyro.infer.autoguide import AutoLowRankMultivariateNormal, AutoNormal
 
 from experiments import shared
-from experiments.pages.real_data import predictions
+from experiments.pages.real_data import predictions, table_fits
 from experiments.problems import health
 from tables import frames, multilevel
 
 SETTINGS = {
-    **predictions.SETTINGS,
+    **table_fits.SETTINGS,
     "sizes": [4, 1000],
     "batch": 8,  # blocks
     # of a minibatch, each run
@@ -74,9 +74,9 @@ SMALL = units()[f"4: {FULL}"]
 
 def problem(size):
     """Return network, recipe, table, training rows in random order, and test rows."""
-    train, test = predictions.split("family", size, 0)
+    train, test = table_fits.split("family", size, 0)
     train = train.sample(frac=1, random_state=SETTINGS["seed"])
-    arm = predictions.SAMPLED[predictions.SHIFTED]
+    arm = table_fits.SAMPLED[table_fits.SHIFTED]
     recipe = frames.learn(train, health.OUTCOME, health.FEATURES, arm.groups, missing="median")
     network = networks.MLP(hidden=tuple(arm.hidden), use_bias=True)
     return network, recipe, frames.encode(recipe, train), train, test
@@ -185,7 +185,7 @@ def score(drawn, method, size, step_size=None, **_):
     """Means and spreads of predictions, log standard deviations, R-hat of both, and the NLL of test
     rows.
     """
-    train, test = predictions.split("family", size, 0)
+    train, test = table_fits.split("family", size, 0)
     found = {
         "method": method,
         "size": size,

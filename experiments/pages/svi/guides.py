@@ -20,9 +20,10 @@ from numpyro.infer import Trace_ELBO, autoguide
 from tensorflow_probability.substrates.jax import distributions as tfd
 
 from experiments import shared
-from experiments.pages.regression.variants import curves
+from experiments.methods.autoguides import log_weights
 from experiments.problems import waves
-from experiments.problems.numpyro_models import log_weights, regression_model
+from experiments.problems.numpyro_models import regression_model
+from experiments.problems.wave_networks import curves
 
 SETTINGS = {
     "seed": 5001,

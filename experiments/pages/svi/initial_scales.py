@@ -14,8 +14,9 @@ from numpyro.infer import TraceMeanField_ELBO
 from numpyro.infer.autoguide import AutoNormal
 
 from experiments import shared
+from experiments.methods.autoguides import log_weights
 from experiments.problems import waves
-from experiments.problems.numpyro_models import log_weights, regression_model
+from experiments.problems.numpyro_models import regression_model
 
 SETTINGS = {
     "seed": 5001,  # the wave is the first one of svi/guides, by the same key

@@ -19,7 +19,9 @@ from numpyro.infer import TraceMeanField_ELBO
 from numpyro.infer.autoguide import AutoNormal
 
 from experiments import shared
-from experiments.problems.numpyro_models import flat_model, log_weights, spiral
+from experiments.methods.autoguides import log_weights
+from experiments.problems.numpyro_models import flat_model
+from experiments.problems.spirals import spiral
 
 SETTINGS = {
     "seed": 5001,

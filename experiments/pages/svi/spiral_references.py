@@ -22,6 +22,7 @@ from scipy.special import log_softmax, logsumexp
 
 from experiments import shared
 from experiments.pages.svi import spiral
+from experiments.problems import spirals
 
 SETTINGS = {
     "seed": 5012,
@@ -42,7 +43,7 @@ SETTINGS = {
     "grid": 5,
     "least_sd": 1e-2,  # of a probability over draws: one that never moves has no R-hat
 }
-NETWORK = spiral.NETWORK
+NETWORK = spirals.NETWORK
 LOG_DENSITY = densities.flat_log_density(NETWORK)
 SMALL = {"redraw": 0, "method": "NUTS", "prior_scale": 1.0, "size": 100}
 
@@ -70,7 +71,7 @@ def unit(redraw: int, method: str, prior_scale: float | None, size: int) -> dict
     """Return weights, leading axes [chain, draw], [member] or [draw], and how the chains or starts
     fared.
     """
-    train, test, _ = spiral.problem(redraw)
+    train, test, _ = spirals.problem(redraw)
     key = partial(shared.key, SETTINGS["seed"], redraw, method)
     if method == "networks":
         keys = jnp.stack([key(member) for member in range(SETTINGS["num_networks"])])
@@ -144,18 +145,12 @@ def climb(keys, observed, num_steps):
     return jax.lax.map(one, keys)
 
 
-def far_points(count):
-    """Points of the circle far from the data."""
-    angles = jnp.linspace(0, 2 * jnp.pi, count, endpoint=False)
-    return spiral.SETTINGS["far"] * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=-1)
-
-
 def score(drawn: dict, redraw: int, method: str, prior_scale: float | None, size: int) -> dict:
     """Return scores on fresh points, and entropies there and far away, by the name of the
     method.
     """
-    _, test, _ = spiral.problem(redraw)
-    x, y = jnp.concatenate([test.x, far_points(100)]), np.asarray(test.y)
+    _, test, _ = spirals.problem(redraw)
+    x, y = jnp.concatenate([test.x, spirals.far_points(100)]), np.asarray(test.y)
     if method == "NUTS":
         return {f"NUTS, prior sd {prior_scale:g}": of_chains(drawn, x, y)}
     none = {"check": {}}
@@ -196,7 +191,8 @@ def of_chains(drawn, x, y):
     near = jnp.stack(jnp.meshgrid(line, line), axis=-1).reshape(-1, 2)
     weights = {"params": drawn["params"]}
     p = shared.of_draws(
-        lambda w: jax.nn.softmax(NETWORK.apply(w, jnp.concatenate([near, far_points(12)]))), weights
+        lambda w: jax.nn.softmax(NETWORK.apply(w, jnp.concatenate([near, spirals.far_points(12)]))),
+        weights,
     )
     p = np.asarray(p).reshape(*p.shape[:2], -1)
     check = shared.diagnosed(
