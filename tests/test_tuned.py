@@ -44,7 +44,7 @@ def test_chains_that_stray_match_nothing():
     """
     steps = [runs(0.5, 0.02), runs(0.501, 0.02)]
     apart, chance = total_variation.distance(*steps)
-    assert total_variation.beyond(apart, chance) < apart and chance > step_size_rule.MARGIN
+    assert total_variation.beyond(apart, chance) < apart and chance > total_variation.MARGIN
     assert step_size_rule.chosen(steps) == -1
 
 

@@ -42,13 +42,15 @@ def make(name: str, house: House = HOUSE) -> Plan:
     absent = {"SETTINGS", "SMALL", "units", "unit"} - vars(module).keys()
     if absent:
         raise ValueError(
-            f"{name}: given no {', '.join(sorted(absent))}, expected SETTINGS, SMALL, units and unit"
+            f"{name}: given no {', '.join(sorted(absent))}, "
+            "expected SETTINGS, SMALL, units and unit"
         )
     settings = dict(module.units())
     written = {"SETTINGS": module.SETTINGS, "SMALL": module.SMALL, "units": settings}
     if store.as_json(written, name) != written or not settings or CHECK in settings:
         raise ValueError(
-            f"{name}: given {written}, expected JSON, lists for tuples, and units, none of them {CHECK}"
+            f"{name}: given {written}, "
+            f"expected JSON, lists for tuples, and units, none of them {CHECK}"
         )
     if module.SMALL not in settings.values():
         settings[CHECK] = module.SMALL

@@ -66,7 +66,8 @@ def flat(drawn: Any, at: str) -> dict[str, np.ndarray]:
         or not all(isinstance(k, str) and "/" not in k and k for k in drawn)
     ):
         raise ValueError(
-            f"{at}: given {type(drawn).__name__}, expected a dict that is not empty, keys without a slash"
+            f"{at}: given {type(drawn).__name__}, "
+            "expected a dict that is not empty, keys without a slash"
         )
     found = {}
     for key, value in drawn.items():

@@ -6,7 +6,7 @@ as one gradient, one without it too; a minibatch counts by its share of the labe
 was fitted count nothing.
 """
 
-from helpers import svi
+from helpers import svi, training
 
 from functools import partial
 
@@ -19,7 +19,6 @@ from blackjax.diagnostics import psis_weights
 from blackjax.vi import multipathfinder
 from numpyro.infer import Trace_ELBO
 
-from experiments import shared
 from experiments.methods import autoguides
 from experiments.methods.budgets import NUM_DRAWS, fitted, normal_starts
 from experiments.problems import six_tasks
@@ -58,7 +57,7 @@ def climbs(key, task, count, num_steps, rate, loss=None):
         return -six_tasks.log_density(vector, task) if loss is None else loss(vector)
 
     def climb(start):
-        return shared.train(down, start, adam(rate, num_steps), num_steps)[0]
+        return training.train(down, start, adam(rate, num_steps), num_steps)[0]
 
     return jax.lax.map(climb, normal_starts(key, count))
 

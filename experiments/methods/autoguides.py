@@ -58,7 +58,8 @@ def log_weights(
         ready = svi.made(key_set_up, model, guide, args)
         if isinstance(ready, AutoLaplaceApproximation):
             raise ValueError(
-                "guide: given AutoLaplaceApproximation, whose ELBO is that of a point; expected another"
+                "guide: given AutoLaplaceApproximation, whose "
+                "ELBO is that of a point; expected another"
             )
         elbo = Trace_ELBO()
         return -jax.lax.map(

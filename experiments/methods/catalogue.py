@@ -2,7 +2,7 @@
 defined.
 """
 
-from helpers import densities, mcmc, svi
+from helpers import common, densities, mcmc, svi
 from helpers.common import take
 
 import time
@@ -14,7 +14,6 @@ import arviz
 import jax
 import numpy as np
 
-from experiments import shared
 from experiments.methods import approximations, many_chain_samplers, samplers
 from experiments.methods.budgets import MOST, NUM_CHAINS, Drawn
 from experiments.problems import six_tasks
@@ -179,7 +178,7 @@ def run(name: str, kind: str, budget: int, value: float, seed: int) -> dict:
     if method.undefined(budget, value):
         raise ValueError(f"{name} with {value} at {budget}: {method.undefined(budget, value)}")
     problem = six_tasks.problem(kind)
-    key = shared.key(SEED, name, kind, budget, f"{value:g}", seed)
+    key = common.key(SEED, name, kind, budget, f"{value:g}", seed)
     with svi.standard():
         if method.run is None:
             drawn, seconds = _book(key, problem, budget, value)

@@ -1,6 +1,6 @@
 """What is learnt of the base classes of digits, and what is done with that without a posterior."""
 
-from helpers import densities, networks
+from helpers import common, densities, networks, training
 
 from functools import lru_cache, partial
 from typing import NamedTuple
@@ -12,7 +12,6 @@ import optax
 from jax.flatten_util import ravel_pytree
 from sklearn.linear_model import LogisticRegression
 
-from experiments import shared
 from experiments.methods import fitted_priors, scoring
 from experiments.problems import few_shot_digits
 from experiments.problems.few_shot_digits import SETTINGS
@@ -57,7 +56,7 @@ def source_path(redraw):
     """
     images, *_ = few_shot_digits.problem(redraw)
     y = np.repeat(np.arange(len(images)), images.shape[1])
-    key = shared.key(SETTINGS["seed"], "source", redraw)
+    key = common.key(SETTINGS["seed"], "source", redraw)
     return np.asarray(_source_path(key, images.reshape(len(y), -1), y))
 
 
@@ -68,7 +67,7 @@ def _source_path(key, x, y):
     data = densities.Observed(x, y, every)
     adam = optax.adamw(0.01, weight_decay=0.01)
     start = few_shot_digits.SOURCE.init(key_start, x)
-    trained = shared.train(
+    trained = training.train(
         lambda p: mean_loss(OF_SOURCE, p, data), start, adam, SETTINGS["pretraining_steps"]
     )[0]
     descent = optax.chain(
@@ -188,7 +187,7 @@ def _fine_tune(vector, seen, num_steps, every):
         def loss(vector):
             return mean_loss(OF_LABELS, UNRAVEL(vector), task)
 
-        return shared.train(
+        return training.train(
             loss, vector, optax.adam(0.01), num_steps, lambda vector: vector, every
         )[1]
 

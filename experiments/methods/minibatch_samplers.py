@@ -1,6 +1,6 @@
 """Minibatch samplers of a comparison by name: kernels, starts, lengths, draws and predictions."""
 
-from helpers import data, densities, networks, predict, sgfs, sgmcmc
+from helpers import data, densities, networks, predict, sgfs, sgmcmc, training
 from helpers.common import take
 
 from collections.abc import Callable
@@ -16,7 +16,6 @@ from blackjax.base import SamplingAlgorithm
 from blackjax.sgmcmc import gradients
 from jaxtyping import Array, Float
 
-from experiments import shared
 from experiments.methods import psgld
 from experiments.methods.schedules import cyclical
 
@@ -101,7 +100,7 @@ def modes(starts: Any, points: data.Points, num_steps: int = MODE_STEPS) -> Any:
         def loss(weights):
             return -log_prior(weights) - log_likelihood(weights, points).sum()
 
-        return shared.train(loss, start, optimizer, num_steps)[0]
+        return training.train(loss, start, optimizer, num_steps)[0]
 
     return jax.lax.map(climb, starts)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Array, Float
 
-from experiments.methods import step_size_rule, total_variation
+from experiments.methods import total_variation
 
 # share by which the spread of predictions may be off, if a sampler is to sample the posterior
 SPREAD = 0.1
@@ -78,7 +78,7 @@ def row(
     reference: dict,
     settings: list[float] | None = None,
     step_sizes: list[float] | None = None,
-    limit: float = step_size_rule.LIMIT,
+    limit: float = total_variation.LIMIT,
 ) -> dict:
     """Return a sampler's row, lists by seed: its curves, its chosen steps, its long runs, and what
     the limits say.

@@ -1,6 +1,6 @@
 """The book's networks fitted by its sampler, task by task or all tasks together; predictions."""
 
-from helpers import mcmc, networks
+from helpers import mcmc, networks, tempering
 from helpers.common import take
 
 from functools import partial
@@ -8,7 +8,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from experiments import shared
+from experiments.methods import runs
 from experiments.problems import moons_redrawn
 
 NUM_CHAINS = 4
@@ -37,7 +37,7 @@ def fit_hierarchical(key, log_density, shapes, observed, centre=None, tempered=T
     """
     key_start, key_chains = jax.random.split(key)
     if centre is None:
-        starts = shared.tempered_starts(key_start, log_density, shapes, observed, **tempered)
+        starts = tempering.tempered_starts(key_start, log_density, shapes, observed, **tempered)
     else:
         starts = mcmc.normal_starts(key_start, shapes, (NUM_CHAINS,))
         for name, at in centre.items():
@@ -47,7 +47,7 @@ def fit_hierarchical(key, log_density, shapes, observed, centre=None, tempered=T
     return mcmc.sample(key_chains, log_density, starts, data=observed, **sizes)
 
 
-def kept(posterior, most=400):
+def thinned_run(posterior, most=400):
     """Return what is kept of a run: at most so many draws a chain, all statistics, and what warm-up
     learnt.
     """
@@ -56,7 +56,7 @@ def kept(posterior, most=400):
     draws = {
         name: part for name, part in take(posterior.draws, thinned).items() if jax.tree.leaves(part)
     }
-    return {"draws": draws, **shared.kept_of(posterior)}
+    return {"draws": draws, **runs.kept_run(posterior)}
 
 
 @jax.jit

@@ -8,7 +8,7 @@ features have not seen: of three folds of the tasks each is left out in turn and
 as in ``scales_by_labels``.
 """
 
-from helpers import densities
+from helpers import densities, training
 
 from functools import partial
 
@@ -18,7 +18,6 @@ import numpy as np
 import optax
 from jax.scipy.stats import multivariate_normal
 
-from experiments import shared
 from experiments.methods import heads, scoring
 
 SETTINGS = {
@@ -58,7 +57,7 @@ def train(keys, penalties, x, y, width):
 
         of_tasks = jax.random.normal(key_heads, (len(x), width)) / np.sqrt(width)
         start = {"network": heads.network(width).init(key_network, x[0]), "heads": of_tasks}
-        return shared.train(
+        return training.train(
             loss, start, optax.adam(SETTINGS["learning_rate"]), SETTINGS["num_steps"]
         )[0]["network"]
 

@@ -1,15 +1,16 @@
-"""The evidence of the regions of a hierarchical posterior from runs of tempered SMC, and the share of
-the mass that each region holds.
+"""The evidence of the regions of a hierarchical posterior, and the share of the mass in each.
+
+Tempered SMC finds the evidence within a region (``smc``); runs are averaged before the logarithm is
+taken.
 """
 
-from helpers import densities, hierarchical, mcmc
+from helpers import densities, hierarchical, mcmc, monte_carlo
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.special import logsumexp
 
-from experiments import shared
 from experiments.problems import regions
 
 # Those of the result ``hierarchical_bnn/masses``.
@@ -48,7 +49,7 @@ def score(drawn, hyperprior, region, redraw, num_tasks, **_):
     each = np.stack(
         [on_grid(*one) for one in zip(drawn["powers"], drawn["log_evidence"], strict=True)]
     )
-    error = shared.jackknife(log_mean, each, num_stretches=len(each))  # a run at a time
+    error = monte_carlo.jackknife(log_mean, each, num_stretches=len(each))  # a run at a time
     return {
         "hyperprior": hyperprior,
         "region": region,

@@ -1,11 +1,11 @@
-"""Scores of predictions with their Monte Carlo errors, checks of the runs that made them, and rows."""
+"""Scores of predictions with Monte Carlo errors, checks of the runs that made them, and rows."""
 
 from helpers import diagnostics, metrics
 
 import jax
 import numpy as np
 
-from experiments import shared
+from experiments.methods import runs
 
 NAMES = {
     "nll": "NLL",
@@ -66,7 +66,7 @@ def scored_starts(p, y, score=score_of):
     return means | errors | {"nll_by_chain": of["nll"]}
 
 
-def of_layers(log_sd):
+def layer_log_sd(log_sd):
     """Return log standard deviations by layer, [chain, draw]: where each weight has its own, their
     mean.
 
@@ -80,7 +80,7 @@ def of_layers(log_sd):
     return found
 
 
-def checked(drawn, p, **others):
+def check_of_run(drawn, p, **others):
     """Return the check of a run by p [chain, draw, task, point] at five points of each task.
 
     Of independent tasks it is of [task, chain, draw].
@@ -88,15 +88,15 @@ def checked(drawn, p, **others):
     some = p[..., :: max(1, p.shape[-1] // 5)][..., :5]
     if drawn["stats"]["log_density"].ndim == 3:
         some = np.moveaxis(some, 2, 0)
-    return shared.diagnosed(shared.run_of(drawn), some, **others)
+    return runs.diagnosis(runs.run_from(drawn), some, **others)
 
 
 def with_sampler(drawn, p, y):
     """Score all draws of a hierarchical fit; the median standard deviations of its layers, and its
     check.
     """
-    log_sd = of_layers(drawn["draws"]["log_sd"])
-    check = checked(drawn, p, log_sd=log_sd)
+    log_sd = layer_log_sd(drawn["draws"]["log_sd"])
+    check = check_of_run(drawn, p, log_sd=log_sd)
     sampler = {
         "sd_by_chain": {
             name: np.exp(np.median(part, axis=1)).tolist() for name, part in log_sd.items()

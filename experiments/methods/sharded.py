@@ -5,8 +5,8 @@ A mesh of ``processes.grid`` has rows. Chains are divided among rows, which talk
 chains agree on a metric, and after a stretch, when every process gets the draws of all. Within a
 row data are divided among devices, which talk once a gradient: a sum.
 
-    total = sharded.summed(lambda params, _, observed: log_likelihood(params, observed).sum())
-    log_density = lambda params, observed: densities.log_prior(params, scales) + total(params, None, observed)
+    total = sharded_sums.summed(lambda params, _, seen: log_likelihood(params, seen).sum())
+    log_density = lambda params, seen: log_prior(params) + total(params, None, seen)
     posterior = sharded.sample(key, log_density, starts, mesh, data=observed)
 
 Draws are those of ``mcmc.sample`` but for rounding. They do not depend on how many processes share
@@ -68,7 +68,8 @@ def place(tree: Any, mesh: Mesh, axis: str | None = None) -> Any:
     def one(leaf):
         if axis is not None and (not np.ndim(leaf) or len(leaf) % parts):
             raise ValueError(
-                f"given a leaf of shape {np.shape(leaf)}, expected a leading axis in {parts} equal parts"
+                f"given a leaf of shape {np.shape(leaf)}, "
+                f"expected a leading axis in {parts} equal parts"
             )
         whole = leaf if np.ndim(leaf) else np.asarray(leaf)
         return jax.make_array_from_callback(
@@ -116,7 +117,8 @@ def sample(
     (num_chains,), num_rows = batch, mesh.shape["row"]
     if num_chains % num_rows:
         raise ValueError(
-            f"initial_positions: given {num_chains} chains, expected a multiple of the {num_rows} rows"
+            f"initial_positions: given {num_chains} chains, "
+            f"expected a multiple of the {num_rows} rows"
         )
     num_nuts = 3 * num_warmup // 4
     num_tuning = num_warmup - num_nuts
@@ -193,7 +195,8 @@ def sample(
                     "of other data, or of another density",
                 )
                 raise ValueError(
-                    f"folder: given a run of log densities {found}, expected {values.tolist()}: {other}"
+                    f"folder: given a run of log densities {found}, "
+                    f"expected {values.tolist()}: {other}"
                 )
         for step in range(last + 1, num_turns // every + 1):
             stretch_turns = take(turns, np.s_[:, (step - 1) * every : step * every])

@@ -18,10 +18,6 @@ from jaxtyping import Array, Float
 
 from experiments.methods import minibatch_samplers, minibatch_scores, total_variation
 
-LIMIT = 0.005  # total variation to the posterior, up to which a sampler is near it
-# between a step and half of it: an error in proportion to the step is twice that
-MARGIN = LIMIT / 2
-
 
 def tune_and_draw(
     key: Callable,
@@ -33,7 +29,7 @@ def tune_and_draw(
     x: Float[Array, "point feature"],
     tuning: dict[str, int],
     final: dict[str, int],
-    margin: float = MARGIN,
+    margin: float = total_variation.MARGIN,
 ) -> dict:
     """Run a sampler on its grid, choose, and run it afresh and for longer as chosen.
 
@@ -91,7 +87,9 @@ def tune_and_draw(
     )
 
 
-def chosen(of_steps: list[Float[np.ndarray, "chain point"] | None], margin: float = MARGIN) -> int:
+def chosen(
+    of_steps: list[Float[np.ndarray, "chain point"] | None], margin: float = total_variation.MARGIN
+) -> int:
     """Return the place of the largest step that matches half of it, the one before; -1 if there is
     none.
     """

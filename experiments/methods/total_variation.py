@@ -3,6 +3,10 @@
 import numpy as np
 from jaxtyping import Float
 
+LIMIT = 0.005  # total variation to the posterior, up to which a sampler is near it
+# between a step and half of it: an error in proportion to the step is twice that
+MARGIN = LIMIT / 2
+
 
 def beyond(apart: float, chance: float) -> float:
     """Return the part of a distance that chance does not explain: squares of independent parts add

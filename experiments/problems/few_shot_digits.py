@@ -5,7 +5,7 @@ be tried on. Tasks on the last two kinds are alike, and neither has a class that
 trained on.
 """
 
-from helpers import densities, networks
+from helpers import common, densities, networks
 
 from functools import lru_cache
 
@@ -13,8 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from sklearn.datasets import load_digits
-
-from experiments import shared
 
 SETTINGS = {
     "seed": 3021,
@@ -76,7 +74,7 @@ def problem(redraw):
 def generator(*names):
     """Return NumPy's generator of a name."""
     return np.random.default_rng(
-        np.asarray(jax.random.key_data(shared.key(SETTINGS["seed"], *names)))
+        np.asarray(jax.random.key_data(common.key(SETTINGS["seed"], *names)))
     )
 
 

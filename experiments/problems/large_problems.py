@@ -2,7 +2,7 @@
 position, and the data.
 """
 
-from helpers import densities, hierarchical, networks
+from helpers import common, densities, hierarchical, networks
 from helpers.data import rotated_moons, two_moons
 
 from collections.abc import Callable
@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments import shared
 from experiments.problems import sharded_sums
 
 PRIOR_SCALES = [0.5, 1.0, 6.0]
@@ -21,7 +20,7 @@ PRIOR_SCALES = [0.5, 1.0, 6.0]
 
 def moons(num_rows: int) -> tuple[Callable, Any, densities.Observed]:
     """One network on so many rows of two moons; rows are what is divided."""
-    points = two_moons(shared.key(11, "moons"), num_rows)
+    points = two_moons(common.key(11, "moons"), num_rows)
     network, scales = networks.MLP(), jnp.array(PRIOR_SCALES)
     of_labels = densities.label_log_likelihood(network)
     total = sharded_sums.summed(lambda params, _, observed: of_labels(params, observed).sum())
@@ -40,7 +39,7 @@ def tasks(num_tasks: int, gathered: bool = True) -> tuple[Callable, Any, densiti
     The gradient of each task's own weights is gathered on all devices, for a sampler, or stays
     where it is.
     """
-    drawn = rotated_moons(shared.key(11, "tasks"), num_tasks, num_test=1)
+    drawn = rotated_moons(common.key(11, "tasks"), num_tasks, num_test=1)
     network, hyperprior = networks.MLP(), tfd.HalfNormal(1.0)
     of_labels = densities.label_log_likelihood(network)
     of_tasks = hierarchical.sum_over_tasks(lambda weights, task: of_labels(weights, task).sum())

@@ -3,11 +3,9 @@
 Data set i has the key of the name ("data", i) everywhere, so that arms of different results pair.
 """
 
-from helpers import data, densities, hierarchical, networks
+from helpers import common, data, densities, hierarchical, networks
 
 import jax
-
-from experiments import shared
 
 SEED = 3001  # of the data
 NUM_TEST = 500
@@ -18,7 +16,7 @@ HIERARCHICAL, LOGITS = hierarchical.log_density(NETWORK), hierarchical.logits(NE
 
 def drawn(*names, num_tasks=18, num_train=50, noise=0.3):
     """Draw a data set of rotated moons by its name."""
-    return _rotated_moons(shared.key(SEED, "data", *names), num_tasks, num_train, NUM_TEST, noise)
+    return _rotated_moons(common.key(SEED, "data", *names), num_tasks, num_train, NUM_TEST, noise)
 
 
 _rotated_moons = jax.jit(data.rotated_moons, static_argnums=range(1, 5))

@@ -1,14 +1,12 @@
 """Arms of a spiral, their redraws by name, the network that fits them, and points far from them."""
 
-from helpers import checks, data, networks
+from helpers import checks, common, data, networks
 from helpers.data import Points, unit
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key
-
-from experiments import shared
 
 # Those of the results ``svi/spiral`` and ``svi/spiral_references``.
 SETTINGS = {
@@ -44,10 +42,10 @@ def problem(redraw: int) -> tuple[data.Points, data.Points, jax.Array]:
     """Return training points, fresh points, and which of the training points are held out for the
     temperature.
     """
-    train = _spiral(shared.key(SETTINGS["seed"], "train", redraw), SETTINGS["points_per_class"])
-    test = _spiral(shared.key(SETTINGS["seed"], "test", redraw), SETTINGS["test_per_class"])
+    train = _spiral(common.key(SETTINGS["seed"], "train", redraw), SETTINGS["points_per_class"])
+    test = _spiral(common.key(SETTINGS["seed"], "test", redraw), SETTINGS["test_per_class"])
     size = train.y.size
-    order = jax.random.permutation(shared.key(SETTINGS["seed"], "split", redraw), size)
+    order = jax.random.permutation(common.key(SETTINGS["seed"], "split", redraw), size)
     return train, test, order < SETTINGS["held_out"] * size
 
 

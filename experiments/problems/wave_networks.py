@@ -1,6 +1,6 @@
-"""Networks on redrawn waves: nine priors and sizes by name, their log densities and their curves."""
+"""Networks on redrawn waves: nine priors and sizes by name, their log densities and curves."""
 
-from helpers import densities, networks
+from helpers import common, densities, networks
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -12,7 +12,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments import shared
 from experiments.problems import waves
 
 # Those of the result ``regression/variants``.
@@ -86,7 +85,7 @@ def build(variant: str) -> Model:
 
 def wave(redraw: int) -> waves.Wave:
     """Return a training set and its test points, the same for all variants."""
-    return jax.jit(waves.wave)(shared.key(SETTINGS["seed"], "data", redraw))
+    return jax.jit(waves.wave)(common.key(SETTINGS["seed"], "data", redraw))
 
 
 def measured(variant: str, redraw: int, power: float = 1.0) -> densities.Observed:

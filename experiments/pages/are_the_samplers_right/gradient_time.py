@@ -5,12 +5,11 @@ in turns with the base, on the same core within the same seconds: units may run 
 machines.
 """
 
-from helpers import densities, hierarchical, mcmc, networks
+from helpers import common, densities, hierarchical, mcmc, networks
 
 import jax
 import numpy as np
 
-from experiments import shared
 from experiments.methods import gradient_timer
 
 SETTINGS = {
@@ -40,7 +39,7 @@ SMALL = units()["tasks 18"]
 def problem(tasks, points, width):
     """Return a density, a position and data of one size."""
     key_x, key_y, key_position = (
-        shared.key(SETTINGS["seed"], part) for part in ("x", "y", "position")
+        common.key(SETTINGS["seed"], part) for part in ("x", "y", "position")
     )
     x = jax.random.normal(key_x, (tasks, points, 2))
     observed = densities.observe(x, jax.random.bernoulli(key_y, 0.5, x.shape[:2]).astype(int))

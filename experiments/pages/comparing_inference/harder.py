@@ -9,7 +9,17 @@ power, which is little for a posterior in which chains need hundreds of draws to
 of features to another: so some of them, resampled, move on as chains.
 """
 
-from helpers import data, densities, diagnostics, hierarchical, mcmc, networks
+from helpers import (
+    common,
+    data,
+    densities,
+    diagnostics,
+    hierarchical,
+    mcmc,
+    networks,
+    predict,
+    tempering,
+)
 from helpers.common import take
 
 from collections.abc import Callable
@@ -21,8 +31,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
-from experiments.methods import region_masses, smc
+from experiments.methods import region_masses, runs, smc
 from experiments.pages.comparing_inference.references import double_precision, posterior_gradients
 from experiments.problems import regions, six_tasks, spirals, wave_networks
 
@@ -140,7 +149,7 @@ def unit(posterior: str, method: str, run: int) -> dict:
     Of SMC those of the particles [particle], with weights, and predictions of those that moved on
     [chain, draw, point].
     """
-    key, asked = shared.key(RUN["seed"], posterior, method, run), problem(posterior)
+    key, asked = common.key(RUN["seed"], posterior, method, run), problem(posterior)
     if method == "SMC":
         return cloud_and_chains(key, asked)
     found = chains(key, asked, posterior)
@@ -150,9 +159,9 @@ def unit(posterior: str, method: str, run: int) -> dict:
     )
     learnt = {"log_scales": log_scales} if log_scales else {}
     return {
-        "predictions": shared.of_draws(asked.predict, thinned),
+        "predictions": predict.of_draws(asked.predict, thinned),
         **learnt,
-        **shared.kept_of(found),
+        **runs.kept_run(found),
     }
 
 
@@ -167,7 +176,9 @@ def chains(key, asked, posterior):
         observed = jax.tree.map(_doubled, asked.observed)
         if posterior == "hierarchical":
             given = {**RUN["tempered"], "num_started": RUN["num_chains"]}
-            starts = shared.tempered_starts(key_start, asked.log_density, shapes, observed, **given)
+            starts = tempering.tempered_starts(
+                key_start, asked.log_density, shapes, observed, **given
+            )
         else:
             starts = mcmc.normal_starts(key_start, shapes, (RUN["num_chains"],))
         found = mcmc.sample(key_chains, asked.log_density, starts, data=observed, **sizes)
@@ -217,7 +228,7 @@ def cloud_and_chains(key, asked):
         ),
         "log_scales": state.particles["log_sd"],
         "weights": state.weights,
-        "after": shared.of_draws(asked.predict, thinned),
+        "after": predict.of_draws(asked.predict, thinned),
         "log_scales_after": after.draws["log_sd"],
         **path,
     }
@@ -246,7 +257,7 @@ def score(drawn: dict, posterior: str, method: str, run: int) -> dict:
     moves = predictions.std(axis=(0, 1)) >= RUN["least_sd"]
     others = {"log scales": log_scales} if log_scales else {}
     return {
-        "check": shared.diagnosed(shared.run_of(drawn), predictions[..., moves], **others),
+        "check": runs.diagnosis(runs.run_from(drawn), predictions[..., moves], **others),
         "gradients": float(posterior_gradients(drawn, RUN["sizes"][posterior]["num_warmup"])),
         "compared": int(moves.sum()),
         "mean": six_tasks.rounded(predictions.mean(axis=(0, 1)), 6),

@@ -10,7 +10,7 @@ A network that is fitted alone has not seen a task that is left out: its prior i
 so its probability there is 1/2.
 """
 
-from helpers import densities, hierarchical, mcmc
+from helpers import common, densities, hierarchical, mcmc
 from helpers.common import take
 
 import arviz
@@ -19,8 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import logsumexp
 
-from experiments import shared
-from experiments.methods import network_fits, scoring
+from experiments.methods import network_fits, runs, scoring
 from experiments.problems import moons_redrawn
 
 # The number of redraws is no part of what a unit does, so that more can follow.
@@ -52,7 +51,7 @@ def problem(redraw):
 def unit(model, redraw):
     """Fit a model, then without each task in turn; probabilities at all that is asked."""
     tasks, x_new, _ = problem(redraw)
-    keys = jax.random.split(shared.key(RUN["seed"], model, redraw), 4)
+    keys = jax.random.split(common.key(RUN["seed"], model, redraw), 4)
     fit, of_tasks, of_left_out = {"flat": flat, "pooled": pooled, "hierarchical": together}[model](
         keys, tasks
     )
@@ -63,7 +62,7 @@ def unit(model, redraw):
     found = {
         "p": p[..., :num_train],
         "p_test": p[..., num_train:].mean(axis=1),
-        **shared.kept_of(fit),
+        **runs.kept_run(fit),
     }
     if model == "hierarchical":
         found["log_sd"] = fit.draws["log_sd"]
@@ -208,7 +207,7 @@ def score(drawn, model, redraw):
     found = {name: float(value) for name, value in found.items()} | {
         "k_hat_of_tasks": k_of_tasks.tolist()
     }
-    return found | {"check": scoring.checked(drawn, p, **log_sd)}
+    return found | {"check": scoring.check_of_run(drawn, p, **log_sd)}
 
 
 def by_task(log_p):

@@ -5,14 +5,13 @@ chose. The reference is a longer run of the book's sampler. Measures are those o
 near the data and farther out.
 """
 
-from helpers import densities, svi
+from helpers import common, densities, svi
 from helpers.common import read_result, take
 
 import jax
 import numpy as np
 
-from experiments import shared
-from experiments.methods import catalogue, network_fits, scoring
+from experiments.methods import catalogue, network_fits, runs, scoring
 from experiments.pages.comparing_inference import uses
 from experiments.problems import six_tasks
 
@@ -41,7 +40,7 @@ def unit(name: str, value: float | None) -> dict:
     """
     found, tasks = uses.problem(), uses.problem().tasks
     observed = densities.observe(tasks.x_train, tasks.y_train, six_tasks.PRIOR_SCALES)
-    key = shared.key(uses.SEED, name)
+    key = common.key(uses.SEED, name)
     x = found.x.reshape(len(found.x), -1, 2)
     if name == REFERENCE:
         posterior = network_fits.fit_flat(key, observed, **RUN)
@@ -52,7 +51,7 @@ def unit(name: str, value: float | None) -> dict:
         }
         more = {
             "some": network_fits.flat_probabilities(posterior.draws, x[:, ::80]),
-            **shared.kept_of(posterior),
+            **runs.kept_run(posterior),
         }
     else:
         drawn, asked, more = _run(name, key, observed, value), {}, {}
@@ -89,7 +88,9 @@ def score(drawn: dict, name: str, value: float | None) -> dict:
     """Return measures by task, and the check of the reference's chains."""
     found = uses.as_lists(uses.measured(drawn["mean"], drawn["joint"], uses.problem().q))
     return found | (
-        {"check": scoring.checked(drawn, np.asarray(drawn["some"]))} if name == REFERENCE else {}
+        {"check": scoring.check_of_run(drawn, np.asarray(drawn["some"]))}
+        if name == REFERENCE
+        else {}
     )
 
 

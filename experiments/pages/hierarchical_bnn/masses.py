@@ -9,7 +9,7 @@ them carry the mean, it is more likely too low than too high, and so is its erro
 passes all powers below 1, and gives the evidence at each.
 """
 
-from helpers import hierarchical
+from helpers import common, hierarchical
 
 from functools import partial
 
@@ -17,9 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
 from experiments.methods import region_masses, smc
-from experiments.methods.region_masses import score as score
+from experiments.methods.region_masses import score as score  # engine and pages find it here
 from experiments.problems import regions
 
 SETTINGS = {
@@ -71,7 +70,7 @@ def unit(hyperprior, region, redraw, num_tasks, num_runs):
     weights, [run].
     """
     observed = regions.observed(redraw, num_tasks)
-    key = partial(shared.key, SETTINGS["seed"], redraw, num_tasks, hyperprior, region)
+    key = partial(common.key, SETTINGS["seed"], redraw, num_tasks, hyperprior, region)
     found = [annealed(key(run), observed, hyperprior, region) for run in range(num_runs)]
     return jax.tree.map(lambda *leaves: np.stack(leaves), *found)
 

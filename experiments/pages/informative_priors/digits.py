@@ -7,7 +7,7 @@ hidden weights are held fast and such a prior is of a class's output weights. Sc
 are chosen by one rule on tasks of the split's tuning classes.
 """
 
-from helpers import densities, diagnostics, mcmc, metrics, networks
+from helpers import common, densities, diagnostics, mcmc, metrics, networks
 
 import itertools
 
@@ -16,8 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments import shared
-from experiments.methods import few_shot_features, scoring
+from experiments.methods import few_shot_features, runs, scoring
 from experiments.methods.few_shot_features import FEATURES, HIDDEN, OF_LABELS, SIZE, UNRAVEL
 from experiments.problems import few_shot_digits
 from experiments.problems.few_shot_digits import HEAD
@@ -217,14 +216,14 @@ def unit(arm, redraw):
     prior, place, found = prior_of(arm, redraw), (0.0, 0.0), {}
     if arm != "N(0, 1)":
         place, found = searched(
-            shared.key(SETTINGS["seed"], arm, "tuning", redraw), arm, prior, tuning
+            common.key(SETTINGS["seed"], arm, "tuning", redraw), arm, prior, tuning
         )
     lengths = {
         name: SETTINGS[name]
         for name in ("num_chains", "num_warmup", "num_samples", "max_tree_depth")
     }
     posterior, w = sample(
-        shared.key(SETTINGS["seed"], arm, redraw), arm, prior, tasks, place, **lengths
+        common.key(SETTINGS["seed"], arm, redraw), arm, prior, tasks, place, **lengths
     )
     w = w[:, :, :: SETTINGS["thin"]]
     p = {
@@ -233,7 +232,7 @@ def unit(arm, redraw):
     }
     rest = {"tried": np.array([*found]), "found": np.array([*found.values()])} if found else {}
     sizes = {"mean": np.sqrt((prior.mean**2).mean()), "sd": prior.size}
-    return {"p": p, "chosen": np.array(place), "sizes": sizes, **rest, **shared.kept_of(posterior)}
+    return {"p": p, "chosen": np.array(place), "sizes": sizes, **rest, **runs.kept_run(posterior)}
 
 
 def score_of(p, y):
@@ -264,7 +263,7 @@ def score(drawn, arm, redraw):
         }
         found.append(scoring.scored_parts(halves, task["y"], score_of) | more)
         some.append(label[..., :: label.shape[-1] // 5][..., :5])
-    check |= shared.diagnosed(shared.run_of(drawn), np.stack(some))
+    check |= runs.diagnosis(runs.run_from(drawn), np.stack(some))
     check["sizes"] = {name: float(size) for name, size in drawn["sizes"].items()}
     if "tried" in drawn:
         check |= {"tried": drawn["tried"].tolist(), "found": drawn["found"].tolist()}

@@ -7,13 +7,12 @@ Laplace's approximation, or the most probable one. Redraws, new tasks and labels
 ``transfer``, so that scores pair.
 """
 
-from helpers import diagnostics
+from helpers import common, diagnostics
 
 import jax
 import numpy as np
 
-from experiments import shared
-from experiments.methods import heads, known_shape, new_heads, scoring
+from experiments.methods import heads, known_shape, new_heads, runs, scoring
 from experiments.pages.informative_priors import transfer
 from experiments.problems import new_tasks
 
@@ -59,7 +58,7 @@ def unit(arm, redraw, sizes):
         return {"p": np.array(found)}
     width, old = int(arm.split()[0]), new_tasks.training(redraw)
     keys = [
-        shared.key(SETTINGS["seed"], arm, name, redraw)
+        common.key(SETTINGS["seed"], arm, name, redraw)
         for name in ("choice", "features", "normals", "chains")
     ]
     ranked = new_heads.ranked(keys[0], old, SETTINGS["chosen_at"], width)
@@ -87,7 +86,7 @@ def unit(arm, redraw, sizes):
         "laplace": predicted(heads.LAPLACE, heads.LAPLACE),
         "trained": predicted(heads.TRAINED, heads.TRAINED),
         "same_prior": predicted(heads.TRAINED, heads.MCMC),
-        **shared.kept_of(posterior),
+        **runs.kept_run(posterior),
     }
 
 
@@ -169,7 +168,7 @@ def exactly(p, y):
 
 def check_of(drawn):
     """Check all posteriors of heads at five test points each, as ``transfer`` does."""
-    check = shared.diagnosed(shared.run_of(drawn), np.moveaxis(drawn["some"], 2, 0))
+    check = runs.diagnosis(runs.run_from(drawn), np.moveaxis(drawn["some"], 2, 0))
     rhat = diagnostics.summarize(np.moveaxis(drawn["stats"]["log_density"], 0, 2)).rhat
     return check | {"rhat_log_density": float(np.quantile(rhat, 0.95))}
 

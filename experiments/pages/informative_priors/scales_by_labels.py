@@ -7,14 +7,13 @@ to labels that no other fit of it has seen. The four best triples are fitted aga
 labels the rule is five folds, as everywhere in the book (``flat_bnn/prior_scale``).
 """
 
-from helpers import densities
+from helpers import common, densities
 
 import itertools
 
 import jax
 import numpy as np
 
-from experiments import shared
 from experiments.methods import network_fits, scoring
 from experiments.problems import new_tasks
 
@@ -59,7 +58,7 @@ def unit(redraw, size, num_tasks):
     seen = jax.tree.map(lambda a: a[:num_tasks], new_tasks.training(redraw))
 
     def ranked(which, name):
-        keys = (shared.key(SETTINGS["seed"], redraw, size, name, int(i)) for i in which)
+        keys = (common.key(SETTINGS["seed"], redraw, size, name, int(i)) for i in which)
         return np.stack(
             [left_out(k, seen, size, TRIPLES[i], name) for i, k in zip(which, keys, strict=True)]
         )

@@ -12,7 +12,7 @@ Step sizes and numbers of gradients were set once more after a first run had bee
 included: a tenth as long, with steps of SGHMC so short that chains stayed near their starts.
 """
 
-from helpers import diagnostics, mcmc, networks, sgmcmc, svi
+from helpers import common, diagnostics, mcmc, networks, sgmcmc, svi
 from helpers.common import take
 
 import itertools
@@ -29,7 +29,6 @@ import optax
 from numpyro.infer import Trace_ELBO
 from numpyro.infer.autoguide import AutoLowRankMultivariateNormal, AutoNormal
 
-from experiments import shared
 from experiments.pages.real_data import predictions, table_fits
 from experiments.problems import health
 from tables import frames, multilevel
@@ -88,9 +87,9 @@ def unit(method, size, step_size=None, **lengths):
     """
     network, recipe, table, train, test = problem(size)
     density, shapes = multilevel.log_density(network, recipe), multilevel.shapes(network, recipe)
-    key = shared.key(SETTINGS["seed"], "minibatches", method, size, f"{step_size}")
+    key = common.key(SETTINGS["seed"], "minibatches", method, size, f"{step_size}")
     key_starts, key_run = jax.random.split(key)
-    key_new = shared.key(SETTINGS["seed"], "minibatches", "new families", size)
+    key_new = common.key(SETTINGS["seed"], "minibatches", "new families", size)
     starts = mcmc.normal_starts(key_starts, shapes, (SETTINGS["num_chains"],), scale=0.3)
     begun, finite = time.process_time(), True
     if method == FULL:

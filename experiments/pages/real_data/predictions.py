@@ -14,7 +14,7 @@ with five knots at its quantiles in the training rows, all under the prior of th
 Fixed before any run: a difference in NLL whose interval lies within 0.005 is called none.
 """
 
-from helpers import diagnostics, metrics
+from helpers import common, diagnostics, metrics
 
 import time
 
@@ -22,7 +22,7 @@ import jax
 import numpy as np
 import pandas as pd
 
-from experiments import shared
+from experiments.methods import runs
 from experiments.pages.real_data import table_fits
 from experiments.pages.real_data.table_fits import SETTINGS
 from experiments.problems import health
@@ -79,7 +79,7 @@ def unit(arm, what, size, part, **lengths):
     if arm not in table_fits.SAMPLED:
         p = table_fits.FITS[arm](train, test)
         return {"p": np.float32(p)[None, None], "seconds": np.array(time.perf_counter() - begun)}
-    key = shared.key(SETTINGS["seed"], arm, what, size, part)
+    key = common.key(SETTINGS["seed"], arm, what, size, part)
     return table_fits.sampled(key, train, test, table_fits.SAMPLED[arm], **lengths)
 
 
@@ -107,9 +107,7 @@ def scores_of(drawn, train, test):
     found |= {"nll": float(nll.mean()), "nll_error": 0.0}
     if "stats" in drawn:
         found["nll_error"] = diagnostics.nll_error(p, y)
-        found["check"] = shared.diagnosed(
-            shared.run_of(drawn), drawn["seen"], log_sd=drawn["log_sd"]
-        )
+        found["check"] = runs.diagnosis(runs.run_from(drawn), drawn["seen"], log_sd=drawn["log_sd"])
         found["sd"] = jax.tree.map(lambda leaf: float(np.exp(leaf).mean()), drawn["log_sd"])
     return found
 

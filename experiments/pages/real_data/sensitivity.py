@@ -5,13 +5,12 @@ most: once as in ``predictions``, then with narrower and wider hyperpriors, with
 not divided by the root of their inputs, and with networks of other sizes.
 """
 
-from helpers import metrics
+from helpers import common, metrics
 
 import jax.numpy as jnp
 import numpy as np
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments import shared
 from experiments.pages.real_data import predictions, table_fits
 
 SETTINGS = {**table_fits.SETTINGS, "size": 4}
@@ -44,7 +43,7 @@ def unit(model, change, **lengths):
     given = MODELS[model][change]
     arm = table_fits.SAMPLED[model]
     arm = arm._replace(hidden=given.get("hidden", arm.hidden))
-    key = shared.key(SETTINGS["seed"], "sensitivity", model, change)
+    key = common.key(SETTINGS["seed"], "sensitivity", model, change)
     hyperprior, fan_in = tfd.HalfNormal(given.get("sd", 1.0)), given.get("fan_in", True)
     train, test = table_fits.split("family", SETTINGS["size"], 0)
     return table_fits.sampled(key, train, test, arm, hyperprior, fan_in, **lengths)

@@ -1,4 +1,4 @@
-"""The arms of ``predictions``: what is fitted to the insurance table, sampled or not, and its parts.
+"""The arms of ``predictions``: what is fitted to the insurance table, sampled or not.
 
 With splines, every number among the covariates with more than ten values becomes a cubic spline
 with five knots at its quantiles in the training rows, all under the prior of the other slopes.
@@ -21,7 +21,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, SplineTransformer, StandardScaler
 
-from experiments import shared
+from experiments.methods import runs
 from experiments.problems import health
 from tables import frames, multilevel
 
@@ -118,7 +118,7 @@ def sampled(key, train, test, arm, hyperprior=None, fan_in=True, **lengths):
     seen = multilevel.predict(key_new, network, recipe, draws, at_train).mean()
     sds = {"log_sd": posterior.draws["log_sd"], "seen": np.asarray(seen)}
     seconds = np.asarray(posterior.warmup.seconds).sum()
-    return {"p": np.asarray(p), "seconds": seconds, **sds, **shared.kept_of(posterior)}
+    return {"p": np.asarray(p), "seconds": seconds, **sds, **runs.kept_run(posterior)}
 
 
 def identity(position):

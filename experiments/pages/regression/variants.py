@@ -6,7 +6,7 @@ below 1, which with those of power 1 give the log evidence; and Laplace's method
 that was found.
 """
 
-from helpers import diagnostics, mcmc, metrics
+from helpers import common, diagnostics, mcmc, metrics, monte_carlo
 from helpers.common import take
 
 from collections.abc import Callable
@@ -19,8 +19,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from scipy import optimize, special
 
-from experiments import shared
-from experiments.methods import evidence_estimates
+from experiments.methods import evidence_estimates, runs
 from experiments.methods.crps import crps
 from experiments.problems import wave_networks
 
@@ -72,7 +71,7 @@ def unit(variant: str, redraw: int, power: float) -> dict:
     them.
     """
     model, observed = wave_networks.build(variant), wave_networks.measured(variant, redraw, power)
-    key = partial(shared.key, SETTINGS["seed"])
+    key = partial(common.key, SETTINGS["seed"])
     starts = mcmc.normal_starts(
         key("start", variant, redraw, power), model.shapes, (SETTINGS["num_chains"],)
     )
@@ -81,7 +80,7 @@ def unit(variant: str, redraw: int, power: float) -> dict:
     posterior = mcmc.sample(
         key("chains", variant, redraw, power), model.log_density, starts, data=observed, **sizes
     )
-    found = {"draws": posterior.draws, **shared.kept_of(posterior)}
+    found = {"draws": posterior.draws, **runs.kept_run(posterior)}
     if (redraw, power) == (0, 1.0):
         found["mode"] = best_mode(partial(model.log_density, observed=observed), posterior.draws)
     return found
@@ -117,11 +116,11 @@ def score(drawn: dict, variant: str, redraw: int, power: float) -> dict:
     needs.
     """
     model, points = wave_networks.build(variant), wave_networks.wave(redraw)
-    posterior = shared.run_of(drawn, drawn["draws"])
+    posterior = runs.run_from(drawn, drawn["draws"])
     f = np.asarray(
         wave_networks.curves(model.network, posterior.draws["params"], points.x_test.reshape(-1, 1))
     )
-    check = {"check": shared.diagnosed(posterior, f[..., ::25])}
+    check = {"check": runs.diagnosis(posterior, f[..., ::25])}
     if redraw == 0:  # at weight 1, whatever the power
         values = np.asarray(
             model.log_likelihood(posterior.draws, wave_networks.measured(variant, redraw)),
@@ -153,10 +152,10 @@ def of_region(f, noise, y, best, random):
     def of_predictions(draws):
         return np.array([crps(draws, y), pinball(np.quantile(draws, level, axis=0), y, level)])
 
-    values, errors = of_predictions(draws), shared.jackknife(of_predictions, draws)
+    values, errors = of_predictions(draws), monte_carlo.jackknife(of_predictions, draws)
     return {
         "nll": metrics.mixture_nll(f, noise, y),
-        "nll_error": shared.mixture_nll_error(f, noise, y),
+        "nll_error": monte_carlo.mixture_nll_error(f, noise, y),
         "crps": float(values[0]),
         "crps_error": float(errors[0]),
         "coverage": [metrics.coverage(cdf, level) for level in SETTINGS["levels"]],
@@ -176,7 +175,7 @@ def first(drawn, model, points):
         "mean": flat.mean(axis=0).tolist(),
         "mean_error": diagnostics.standard_error(f).tolist(),
         "sd": flat.std(axis=0).tolist(),
-        "sd_error": shared.jackknife(lambda part: part.std(axis=0), flat).tolist(),
+        "sd_error": monte_carlo.jackknife(lambda part: part.std(axis=0), flat).tolist(),
     }
 
 

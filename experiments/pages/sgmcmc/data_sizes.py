@@ -12,7 +12,7 @@ says whether it may be one, up to 0.7. It is also found at ten thousand data, wh
 tells whether k-hat is right. Samplers are not run where nothing can be said of them.
 """
 
-from helpers import data, diagnostics, mcmc, metrics, networks
+from helpers import common, data, diagnostics, mcmc, metrics, networks
 from helpers.common import take
 
 from functools import partial
@@ -20,10 +20,10 @@ from functools import partial
 import jax
 import numpy as np
 
-from experiments import shared
 from experiments.methods import (
     minibatch_samplers,
     minibatch_scores,
+    runs,
     step_size_rule,
     total_variation,
 )
@@ -65,7 +65,7 @@ def units() -> dict[str, dict]:
 def problem(size: int) -> data.Tasks:
     """Return the data, as one task."""
     return data.rotated_moons(
-        shared.key(large_data.RUN["seed"], "data", size), 1, size, large_data.RUN["num_test"], 0.2
+        common.key(large_data.RUN["seed"], "data", size), 1, size, large_data.RUN["num_test"], 0.2
     )
 
 
@@ -76,8 +76,8 @@ def unit(size: int, arm: str, seed: int) -> dict:
     tasks = problem(size)
     points = data.Points(tasks.x_train[0], tasks.y_train[0])
     shapes = networks.parameter_shapes(minibatch_samplers.NETWORK, points.x.shape[-1])
-    key = partial(shared.key, large_data.RUN["seed"], size, arm, seed)
-    starts = shared.key(large_data.RUN["seed"], "start", size, seed if arm != REFERENCE else arm)
+    key = partial(common.key, large_data.RUN["seed"], size, arm, seed)
+    starts = common.key(large_data.RUN["seed"], "start", size, seed if arm != REFERENCE else arm)
     starts = mcmc.normal_starts(starts, shapes, (large_data.RUN["num_chains"],))
     if arm == TIMES:
         return {"microseconds": large_data.microseconds(take(starts, 0), points)}
@@ -139,7 +139,7 @@ def score(drawn: dict, size: int, arm: str, seed: int) -> dict:
     }
     found |= {"spread": minibatch_scores.spread(p)}
     if "stats" in drawn:
-        found["check"] = shared.diagnosed(shared.run_of(drawn), p[..., ::10])
+        found["check"] = runs.diagnosis(runs.run_from(drawn), p[..., ::10])
         return found | minibatch_scores.gate(
             p[..., ::10], np.asarray(drawn["stats"]["log_density"])
         )

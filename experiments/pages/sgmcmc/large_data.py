@@ -1,6 +1,6 @@
 """What ``data_sizes`` runs on a thousand to a million data: long chains, Laplace's method, clocks."""
 
-from helpers import hierarchical, mcmc
+from helpers import hierarchical, mcmc, training
 from helpers.common import take
 
 import time
@@ -12,8 +12,7 @@ import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 
-from experiments import shared
-from experiments.methods import minibatch_samplers, step_size_rule
+from experiments.methods import minibatch_samplers, runs, total_variation
 from experiments.methods.minibatch_samplers import log_likelihood, log_prior
 from experiments.pages.sgmcmc.step_sizes import doublings
 
@@ -28,8 +27,8 @@ RUN = {
     # minibatch gradients, each chain
     "tuning": {"num_steps": 240_000, "num_draws": 250, "batch_size": 50},
     "final": {"num_steps": 400_000, "num_draws": 500, "batch_size": 50},
-    "limit_at_500": step_size_rule.LIMIT,
-    "margin_at_500": step_size_rule.MARGIN,
+    "limit_at_500": total_variation.LIMIT,
+    "margin_at_500": total_variation.MARGIN,
     "num_points": 500,
     "num_test": 20_000,
     "reference": {
@@ -80,7 +79,7 @@ def full(key, starts, points):
         posterior.stats.integration_steps.sum()
         + sizes["num_warmup"] * posterior.warmup.mean_steps.sum()
     )
-    return {"weights": posterior.draws, "gradients": steps * size} | shared.kept_of(posterior)
+    return {"weights": posterior.draws, "gradients": steps * size} | runs.kept_run(posterior)
 
 
 def laplace(key, start, points):
@@ -100,7 +99,7 @@ def laplace(key, start, points):
     def climbed(vector):
         optimizer = optax.adam(optax.cosine_decay_schedule(3e-2, RUN["adam_steps"]))
         loss = partial(lambda chunks, v: -log_density(unravel(v), chunks), chunks)
-        return shared.train(loss, vector, optimizer, RUN["adam_steps"])[0]
+        return training.train(loss, vector, optimizer, RUN["adam_steps"])[0]
 
     @jax.jit
     def slopes(vector):

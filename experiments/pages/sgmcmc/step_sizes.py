@@ -10,7 +10,7 @@ and after the first seed of an earlier run (``tuned.row``). Times are of the pro
 of whoever computed this result: only ratios of them may be compared, and no check can.
 """
 
-from helpers import data, densities, mcmc, networks, svi
+from helpers import common, data, densities, mcmc, networks, svi
 
 from functools import partial
 
@@ -19,10 +19,10 @@ import numpy as np
 from numpyro.infer import Trace_ELBO
 from numpyro.infer.autoguide import AutoMultivariateNormal, AutoNormal
 
-from experiments import shared
 from experiments.methods import (
     minibatch_samplers,
     minibatch_scores,
+    runs,
     step_size_rule,
     total_variation,
 )
@@ -38,8 +38,8 @@ def doublings(first: float, count: int = 6) -> list[float]:
 RUN = {
     "seed": 7001,
     "num_chains": 4,
-    "limit": step_size_rule.LIMIT,
-    "margin": step_size_rule.MARGIN,
+    "limit": total_variation.LIMIT,
+    "margin": total_variation.MARGIN,
     "spread": minibatch_scores.SPREAD,
     # minibatch gradients, each chain
     "tuning": {"num_steps": 200_000, "num_draws": 250, "batch_size": 50},
@@ -108,14 +108,14 @@ def unit(name: str, seed: int) -> dict:
     gradients of all chains.
     """
     points, test = problem()
-    key = partial(shared.key, RUN["seed"], name, seed)
+    key = partial(common.key, RUN["seed"], name, seed)
     shapes = networks.parameter_shapes(minibatch_samplers.NETWORK, points.x.shape[-1])
     if name in (REFERENCE, EQUAL):
         return full(key, name, seed, shapes, points)
     if name in GUIDES:
         return fit(key, name, points)
     starts = mcmc.normal_starts(
-        shared.key(RUN["seed"], "start", seed), shapes, (RUN["num_chains"],)
+        common.key(RUN["seed"], "start", seed), shapes, (RUN["num_chains"],)
     )
     x, runs = test.x[: RUN["num_points"]], (RUN["tuning"], RUN["final"])
     settings, sizes = RUN["given"].get(name, [0.0]), RUN["step_sizes"][name]
@@ -129,7 +129,7 @@ def unit(name: str, seed: int) -> dict:
 def full(key, name, seed, shapes, points):
     """The book's sampler on all data: long, or for about as many gradients as the others."""
     chains, sizes = (RUN["num_chains"], RUN["equal"])
-    starts = shared.key(RUN["seed"], "start", seed)
+    starts = common.key(RUN["seed"], "start", seed)
     if name == REFERENCE:
         chains, sizes, starts = RUN["reference_chains"], RUN["reference"], key("start")
     starts = mcmc.normal_starts(starts, shapes, (chains,))
@@ -139,7 +139,7 @@ def full(key, name, seed, shapes, points):
         posterior.stats.integration_steps.sum()
         + sizes["num_warmup"] * posterior.warmup.mean_steps.sum()
     )
-    return {"weights": posterior.draws, "gradients": steps * len(points.y)} | shared.kept_of(
+    return {"weights": posterior.draws, "gradients": steps * len(points.y)} | runs.kept_run(
         posterior
     )
 
@@ -183,7 +183,7 @@ def score(drawn: dict, name: str, seed: int) -> dict:
             p[..., ::10], minibatch_samplers.log_densities(drawn["weights"], points)
         )
     if "stats" in drawn:
-        found["check"] = shared.diagnosed(shared.run_of(drawn), p[..., ::10])
+        found["check"] = runs.diagnosis(runs.run_from(drawn), p[..., ::10])
     return found
 
 

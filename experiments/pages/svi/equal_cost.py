@@ -12,7 +12,7 @@ What is lost may be the guide's fault or the search's. So each guide is fitted f
 long NUTS as well.
 """
 
-from helpers import densities
+from helpers import common, densities
 
 import itertools
 from functools import partial
@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
+from experiments.methods import runs
 from experiments.pages.svi import equal_cost_fits, guides
 from experiments.pages.svi.equal_cost_fits import SETTINGS
 from experiments.problems.wave_networks import curves
@@ -59,7 +59,7 @@ def unit(
     """
     points = guides.wave(kind, redraw)
     observed = densities.observe(points.x_train, points.y_train, [1.0, 1.0], num_classes=None)
-    key = partial(shared.key, SETTINGS["seed"])
+    key = partial(common.key, SETTINGS["seed"])
     found = {"NUTS": guides.nuts(kind, redraw, observed, num_reference)}
     for length, sizes in SETTINGS["NUTS"].items():
         found[f"NUTS, {length}"] = equal_cost_fits.short_nuts(
@@ -110,12 +110,12 @@ def score(
     of_reference = thinned(reference)[1]
     for length, sizes in SETTINGS["NUTS"].items():
         short = drawn[f"NUTS, {length}"]
-        run, (f, *draws) = shared.run_of(short), thinned(short)
+        run, (f, *draws) = runs.run_from(short), thinned(short)
         gradients = float(run.stats.integration_steps.sum())
         gradients += sizes["num_warmup"] * float(run.warmup.mean_steps.sum())
         # As many of the reference's draws, from all of its chains.
         fellows = of_reference[np.linspace(0, len(of_reference) - 1, len(draws[0])).astype(int)]
-        more = none | {"gradients": gradients, "check": shared.diagnosed(run, f[..., :200:10])}
+        more = none | {"gradients": gradients, "check": runs.diagnosis(run, f[..., :200:10])}
         found[f"NUTS, {length}"] = guides.of_draws(*draws, fellows, points) | more
     fitted = [
         arm_name(name, of) for name, of in itertools.product(names, ("", equal_cost_fits.OF_NUTS))

@@ -1,6 +1,6 @@
 """The fits of ``equal_cost``: a guide on its whole grid, Laplace's method, and a short NUTS."""
 
-from helpers import densities, mcmc, svi
+from helpers import densities, mcmc, svi, training
 from helpers.common import take
 
 import itertools
@@ -14,8 +14,7 @@ from jax.flatten_util import ravel_pytree
 from numpyro.infer import Trace_ELBO, init_to_value
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments import shared
-from experiments.methods import autoguides
+from experiments.methods import autoguides, runs
 from experiments.methods.autoguides import log_weights
 from experiments.pages.svi import guides
 
@@ -57,7 +56,7 @@ def short_nuts(key, observed, sizes):
     )
     posterior = mcmc.sample(key_chains, guides.LOG_DENSITY, starts, data=observed, **sizes)
     noise = jnp.exp(posterior.draws["log_noise"])
-    return {"weights": posterior.draws["params"], "noise": noise, **shared.kept_of(posterior)}
+    return {"weights": posterior.draws["params"], "noise": noise, **runs.kept_run(posterior)}
 
 
 def best_fit(name, key, spreads, drawn, num_steps, observed):
@@ -184,7 +183,7 @@ def climb(starts, observed, num_steps):
     def loss(position):
         return -guides.LOG_DENSITY(position, observed)
 
-    tops, _ = jax.vmap(lambda start: shared.train(loss, start, optimizer, num_steps))(starts)
+    tops, _ = jax.vmap(lambda start: training.train(loss, start, optimizer, num_steps))(starts)
 
     def curved(position):
         vector, unravel = ravel_pytree(position)

@@ -5,7 +5,7 @@ The temperature is fitted on training points that its network has not seen. The 
 from the guide of the first redraw, which is stored.
 """
 
-from helpers import densities, metrics, svi
+from helpers import common, densities, metrics, svi, training
 from helpers.common import take
 
 from functools import partial
@@ -18,7 +18,6 @@ from numpyro.infer import TraceMeanField_ELBO
 from numpyro.infer.autoguide import AutoNormal
 from scipy.special import log_softmax, logsumexp
 
-from experiments import shared
 from experiments.problems import spirals
 from experiments.problems.numpyro_models import flat_model
 
@@ -63,12 +62,12 @@ def unit(redraw: int, prior_scale: float | None, num_steps: int) -> dict:
     if prior_scale is None:
         members = SETTINGS["members"] + 1  # the last one is for the temperature
         keys = jnp.stack(
-            [shared.key(SETTINGS["seed"], "network", redraw, member) for member in range(members)]
+            [common.key(SETTINGS["seed"], "network", redraw, member) for member in range(members)]
         )
         weight = jnp.ones((members, train.y.size)).at[-1].set(~held_out)
         return networks_of(keys, train, test, weight, num_steps)
     observed = densities.observe(train.x, train.y, 2 * [prior_scale], num_classes=3)
-    keys = [shared.key(SETTINGS["seed"], part, redraw, prior_scale) for part in ("fit", "draw")]
+    keys = [common.key(SETTINGS["seed"], part, redraw, prior_scale) for part in ("fit", "draw")]
     found = variational(*keys, observed, num_steps)
     svi.check_losses(found["losses"])
     return found
@@ -94,7 +93,7 @@ def networks_of(keys, train, test, weight, num_steps):
             partial(nll, points=p, weight=w)
             for p, w in ((train, weight), (test, jnp.ones(test.y.shape)))
         ]
-        found = shared.train(
+        found = training.train(
             losses[0],
             spirals.NETWORK.init(key, train.x),
             svi.CLIPPED_ADAM,

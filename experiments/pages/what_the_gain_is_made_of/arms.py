@@ -8,7 +8,7 @@ the prior of the shared network too.
     N(0, 1)               nothing is chosen or learnt
     chosen per task       from the task's own 50 points
     chosen over tasks     one triple for all tasks
-    mixture per task      no choice: scales uniform on a logarithmic axis over the grid's range, each task alone
+    mixture per task      no choice: scales log-uniform over the grid's range, each task alone
     mixture over tasks    the same with one triple for all tasks
     learnt per task       scales N+(0, 5), each task alone
     learnt over tasks     scales N+(0, 5), the same for all tasks, means 0
@@ -17,7 +17,7 @@ the prior of the shared network too.
     shared, chosen        hyperprior and scale of the means, of four pairs, by the folds
 """
 
-from helpers import densities, hierarchical, mcmc
+from helpers import common, densities, hierarchical, mcmc
 
 import itertools
 from functools import partial
@@ -27,7 +27,6 @@ import jax.numpy as jnp
 import numpy as np
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments import shared
 from experiments.methods import cross_validation, network_fits, scoring
 from experiments.problems import moons_redrawn
 
@@ -101,7 +100,7 @@ SMALL = {
 def unit(arm, redraw, num_tasks, **sizes):
     """Fit one arm to one data set."""
     tasks = moons_redrawn.drawn(redraw, num_tasks=num_tasks)
-    key = partial(shared.key, SETTINGS["seed"], arm, redraw)
+    key = partial(common.key, SETTINGS["seed"], arm, redraw)
     if arm == "chosen":
         held_out, scales = search(key, tasks)
         fits = [fit_flat(key(name), tasks, scales[name], **sizes) for name in CHOSEN]
@@ -117,22 +116,24 @@ def unit(arm, redraw, num_tasks, **sizes):
         held_out = np.stack([shared_of_folds(key("folds", *pair), tasks, *pair) for pair in PAIRS])
         best = held_out.mean(axis=1).argmin()
         fit = fit_shared(key(), of_pair(*PAIRS[best]), observed, **sizes)
-        return {"held_out": held_out, "best": best, "fit": network_fits.kept(fit)}
+        return {"held_out": held_out, "best": best, "fit": network_fits.thinned_run(fit)}
     if arm in SHARED:
-        return network_fits.kept(fit_shared(key(), SHARED[arm], observed, **sizes))
+        return network_fits.thinned_run(fit_shared(key(), SHARED[arm], observed, **sizes))
     log_density = mixture if arm.startswith("mixture") else WIDE
     if arm.endswith("over tasks"):
-        return network_fits.kept(fit_shared(key(), log_density, observed, means=(), **sizes))
+        return network_fits.thinned_run(fit_shared(key(), log_density, observed, means=(), **sizes))
     shapes = hierarchical.shapes(moons_redrawn.NETWORK, 1, 2, means=())
     starts = mcmc.normal_starts(key("starts"), shapes, (num_tasks, network_fits.NUM_CHAINS))
     alone = jax.tree.map(lambda a: a[:, None], observed)
-    return network_fits.kept(mcmc.sample(key("chains"), log_density, starts, tasks=alone, **sizes))
+    return network_fits.thinned_run(
+        mcmc.sample(key("chains"), log_density, starts, tasks=alone, **sizes)
+    )
 
 
 def fit_flat(key, tasks, scales, **sizes):
     """Fit each task alone, under scales [layer] or [task, layer]."""
     observed = densities.observe(tasks.x_train, tasks.y_train, scales)
-    return network_fits.kept(
+    return network_fits.thinned_run(
         network_fits.fit_flat(key, observed, max_tree_depth=SETTINGS["max_tree_depth"], **sizes)
     )
 
@@ -258,7 +259,7 @@ def score(drawn, arm, redraw, num_tasks, **_):
         run = drawn | {"draws": bounded(draws) if arm.startswith("mixture") else draws}
     if arm.endswith("per task"):
         p = np.asarray(probabilities_alone(run["draws"], tasks.x_test))
-        return {arm: scoring.scored(p, y) | {"check": scoring.checked(run, p)}}
+        return {arm: scoring.scored(p, y) | {"check": scoring.check_of_run(run, p)}}
     p = np.asarray(network_fits.probabilities(moons_redrawn.LOGITS, run["draws"], tasks.x_test))
     return {arm: scoring.with_sampler(run, p, y) | more}
 
@@ -266,7 +267,7 @@ def score(drawn, arm, redraw, num_tasks, **_):
 def scored_flat(drawn, tasks):
     """Score flat fits."""
     p = np.asarray(network_fits.flat_probabilities(drawn["draws"], tasks.x_test))
-    return scoring.scored(p, np.asarray(tasks.y_test)) | {"check": scoring.checked(drawn, p)}
+    return scoring.scored(p, np.asarray(tasks.y_test)) | {"check": scoring.check_of_run(drawn, p)}
 
 
 @jax.jit

@@ -11,14 +11,13 @@ the others small; the output layer's large and the others small. All spend a sta
 of the likelihood, none is left out.
 """
 
-from helpers import densities, hierarchical, mcmc
+from helpers import common, densities, hierarchical, mcmc
 from helpers.common import take
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
 from experiments.methods import network_fits, scoring
 from experiments.problems import moons_redrawn, regions
 
@@ -180,10 +179,10 @@ def unit(redraw, special, means, hyperprior, per_weight, num_tasks, **sizes):
     tasks = moons_redrawn.drawn(redraw, num_tasks=num_tasks)
     if means == OPTIMUM:
         return {"p": moons_redrawn.optimum(tasks)}
-    key = shared.key(SEED, *special, means, hyperprior, str(per_weight), redraw)
+    key = common.key(SEED, *special, means, hyperprior, str(per_weight), redraw)
     if means == FLAT:
         observed = densities.observe(tasks.x_train, tasks.y_train, np.ones(len(LAYERS)))
-        return network_fits.kept(network_fits.fit_flat(key, observed, **sizes))
+        return network_fits.thinned_run(network_fits.fit_flat(key, observed, **sizes))
     key_start, key_below, key_chains = jax.random.split(key, 3)
     observed = densities.observe(tasks.x_train, tasks.y_train)
     starts = from_both_ends(key_start, shapes(num_tasks, special, means, per_weight))
@@ -191,7 +190,7 @@ def unit(redraw, special, means, hyperprior, per_weight, num_tasks, **sizes):
     below = observed._replace(weight=of_stage.pop("power") * observed.weight)
     stage = mcmc.sample(key_below, DENSITIES[hyperprior], starts, data=below, **of_stage)
     starts = take(stage.draws, np.s_[:, -1])
-    return network_fits.kept(
+    return network_fits.thinned_run(
         mcmc.sample(key_chains, DENSITIES[hyperprior], starts, data=observed, **sizes)
     )
 
@@ -224,7 +223,7 @@ def score(drawn, redraw, special, means, num_tasks, **_):
         "accuracy_900_error": few["accuracy_error"],
     }
     if means == FLAT:
-        return scoring.scored(p, y) | {"check": scoring.checked(drawn, p), "more": more}
+        return scoring.scored(p, y) | {"check": scoring.check_of_run(drawn, p), "more": more}
     if means == "learnt" and len(special) > 1:
         more["share_by_chain"] = shares(drawn["draws"]["log_sd"]).tolist()
     return scoring.with_sampler(drawn, p, y) | {"more": more}

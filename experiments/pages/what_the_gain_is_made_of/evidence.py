@@ -12,7 +12,7 @@ On one data set three triples are done by another way, too: chains at fixed powe
 sampling.
 """
 
-from helpers import densities, mcmc, networks
+from helpers import common, densities, mcmc, networks
 from helpers.common import take
 
 import jax
@@ -20,7 +20,6 @@ import jax.numpy as jnp
 import numpy as np
 from blackjax.smc import resampling
 
-from experiments import shared
 from experiments.methods import evidence_estimates, network_fits, region_masses, scoring, smc
 from experiments.pages.what_the_gain_is_made_of import arms
 from experiments.problems import moons_redrawn
@@ -72,7 +71,7 @@ def unit(redraw, num_tasks, num_runs, triples):
     tasks = moons_redrawn.drawn(redraw, num_tasks=num_tasks)
     each = []
     for scales in triples:
-        key = shared.key(SETTINGS["seed"], redraw, *scales, "runs" if num_runs else "chains")
+        key = common.key(SETTINGS["seed"], redraw, *scales, "runs" if num_runs else "chains")
         each.append(
             of_runs(key, tasks, scales, num_runs) if num_runs else of_chains(key, tasks, scales)
         )

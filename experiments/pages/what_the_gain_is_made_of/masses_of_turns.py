@@ -7,7 +7,7 @@ scale. All six scales have one hyperprior, so each region has a third of the pri
 a region is found as in ``hierarchical_bnn/masses``.
 """
 
-from helpers import hierarchical, mcmc
+from helpers import common, hierarchical, mcmc
 
 from functools import partial
 
@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
 from experiments.methods import region_masses, smc
 from experiments.pages.what_the_gain_is_made_of import attribution
 from experiments.problems import regions
@@ -55,7 +54,7 @@ def unit(hyperprior, region, redraw, num_tasks, num_runs):
     particles, [run].
     """
     observed = regions.observed(redraw, num_tasks)
-    key = partial(shared.key, SETTINGS["seed"], redraw, num_tasks, hyperprior, region)
+    key = partial(common.key, SETTINGS["seed"], redraw, num_tasks, hyperprior, region)
     found = [annealed(key(run), observed, hyperprior, region) for run in range(num_runs)]
     return jax.tree.map(lambda *leaves: np.stack(leaves), *found)
 

@@ -6,7 +6,7 @@ twenty-four; the others there have learnt from eighteen. Here a new task meets a
 others and its own labels tell.
 """
 
-from helpers import densities, hierarchical, mcmc
+from helpers import common, densities, hierarchical, mcmc
 from helpers.common import take
 
 from functools import partial
@@ -15,8 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
-from experiments.methods import network_fits, scoring
+from experiments.methods import network_fits, runs, scoring
 from experiments.pages.what_the_gain_is_made_of import rival_fits
 from experiments.problems import moons_redrawn
 
@@ -41,7 +40,7 @@ def units():
 def unit(redraw, num_tasks):
     """Fit the tasks, then the tasks and one new task, for each in turn."""
     tasks, new = rival_fits.drawn_tasks(redraw, num_tasks)
-    key = partial(shared.key, SETTINGS["seed"], redraw)
+    key = partial(common.key, SETTINGS["seed"], redraw)
     before, after = (densities.observe(one.x_train, one.y_train) for one in (tasks, new))
     shapes = hierarchical.shapes(moons_redrawn.NETWORK, num_tasks, 2)
     fit = network_fits.fit_hierarchical(
@@ -53,7 +52,7 @@ def unit(redraw, num_tasks):
     observed = densities.Observed(*both)
     fit = mcmc.sample(key("chains"), moons_redrawn.HIERARCHICAL, starts, tasks=observed, **sizes)
     draws = take(fit.draws, np.s_[:, :, :: SETTINGS["num_samples"] // SETTINGS["num_kept"]])
-    return {"weights": last_weights(draws), "log_sd": draws["log_sd"], **shared.kept_of(fit)}
+    return {"weights": last_weights(draws), "log_sd": draws["log_sd"], **runs.kept_run(fit)}
 
 
 def joined(before, after):
@@ -92,7 +91,7 @@ def score(drawn, redraw, num_tasks):
     """Scores on the new tasks' test points."""
     _, new = rival_fits.drawn_tasks(redraw, num_tasks)
     p = np.asarray(network_fits.flat_probabilities(drawn["weights"], new.x_test))
-    check = scoring.checked(drawn, p, log_sd=drawn["log_sd"])
+    check = scoring.check_of_run(drawn, p, log_sd=drawn["log_sd"])
     return scoring.scored(p, np.asarray(new.y_test)) | {"check": check}
 
 

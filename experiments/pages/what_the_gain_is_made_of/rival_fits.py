@@ -1,6 +1,6 @@
 """The fits of ``rivals``: Gaussian processes, and one network trained on task after task."""
 
-from helpers import densities, mcmc
+from helpers import densities, mcmc, training
 
 from functools import partial
 
@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from experiments import shared
 from experiments.methods import gaussian_processes, latent_angle, network_fits
 from experiments.problems import moons_redrawn
 
@@ -115,7 +114,9 @@ def fit_process(key, arm, tasks, new):
     else:
         prior = PRIOR
     of_new = sample_process(partial(key, "new"), new, odd, prior, alone=True)
-    kept = {name: network_fits.kept(run, 250) for name, run in (("tasks", fit), ("new", of_new))}
+    kept = {
+        name: network_fits.thinned_run(run, 250) for name, run in (("tasks", fit), ("new", of_new))
+    }
     return kept | {"prior": {"centre": prior[0], "spread": prior[1]}}
 
 
@@ -142,7 +143,7 @@ def fine_tuned(keys, tasks, new):
                 / task[1].size
             )
 
-        weights, _ = shared.train(loss, weights, optimizer, settings["steps_per_task"])
+        weights, _ = training.train(loss, weights, optimizer, settings["steps_per_task"])
         return weights, jax.nn.sigmoid(moons_redrawn.NETWORK.apply(weights, tasks.x_test))
 
     def on_new(weights, task):

@@ -1,10 +1,10 @@
 """Rivals of the hierarchical network, on the data sets of ``arms`` and on six more tasks of each,
 not trained on.
 
-    N features, ...       features trained on all tasks, and a linear head a task, of three kinds: see ``heads``
-    Gaussian processes    by MCMC, odd or not, scales of a task's own or of all tasks: see ``processes``
-    latent angle          one network whose inputs are turned by an angle that each task learns: see ``latent``
-    fine-tuned in turn    one network trained on the tasks one after the other; forgetting is seen on the first
+    N features, ...       features trained on all tasks, a linear head a task, of three kinds (`heads`)
+    Gaussian processes    by MCMC, odd or not, scales of a task's own or of all (`gaussian_processes`)
+    latent angle          one network, its inputs turned by an angle a task learns (`latent_angle`)
+    fine-tuned in turn    one network on one task after the other; the first shows what it forgets
     Bayes optimum         the generator's own probabilities
 
 New tasks have labels of their own, and what was learnt from the others: features, scales of a
@@ -13,7 +13,7 @@ under the scales that the others chose, and the hierarchical network, which is f
 new tasks among the others.
 """
 
-from helpers import densities, hierarchical
+from helpers import common, densities, hierarchical
 from helpers.common import read_result, take
 
 from functools import partial
@@ -21,7 +21,6 @@ from functools import partial
 import jax
 import numpy as np
 
-from experiments import shared
 from experiments.methods import gaussian_processes, heads, latent_angle, network_fits, scoring
 from experiments.pages.what_the_gain_is_made_of import rival_fits
 from experiments.pages.what_the_gain_is_made_of.rival_fits import SETTINGS
@@ -57,7 +56,7 @@ def units():
 def unit(arm, redraw, num_tasks, scales=None):
     """Fit one rival to one data set, and what it needs to new tasks."""
     tasks, new = rival_fits.drawn_tasks(redraw, num_tasks)
-    key = partial(shared.key, SETTINGS["seed"], arm, redraw)
+    key = partial(common.key, SETTINGS["seed"], arm, redraw)
     if arm == rival_fits.OPTIMUM:
         return {"p": moons_redrawn.optimum(tasks), "new": moons_redrawn.optimum(new)}
     if arm == rival_fits.TUNED:
@@ -74,7 +73,7 @@ def unit(arm, redraw, num_tasks, scales=None):
             densities.observe(tasks.x_train, tasks.y_train),
         )
         tempered, sizes = SETTINGS["angle_tempered"], SETTINGS["angle"]
-        return network_fits.kept(
+        return network_fits.thinned_run(
             network_fits.fit_hierarchical(
                 key(), rival_fits.TURNED, shapes, observed, tempered=tempered, **sizes
             )
@@ -82,11 +81,13 @@ def unit(arm, redraw, num_tasks, scales=None):
     sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
     if arm == rival_fits.CHOSEN:
         observed = densities.observe(new.x_train, new.y_train, scales)
-        return network_fits.kept(network_fits.fit_flat(key(), observed, max_tree_depth=8, **sizes))
+        return network_fits.thinned_run(
+            network_fits.fit_flat(key(), observed, max_tree_depth=8, **sizes)
+        )
     tasks = rival_fits.joined(tasks, new)
     shapes = hierarchical.shapes(moons_redrawn.NETWORK, len(tasks.y_train), 2)
     observed = densities.observe(tasks.x_train, tasks.y_train)
-    return network_fits.kept(
+    return network_fits.thinned_run(
         network_fits.fit_hierarchical(key(), moons_redrawn.HIERARCHICAL, shapes, observed, **sizes)
     )
 
@@ -116,7 +117,7 @@ def score(drawn, arm, redraw, num_tasks, **_):
         p = np.asarray(
             network_fits.probabilities(latent_angle.logits, drawn["draws"], tasks.x_test)
         )
-        log_sd = scoring.of_layers(drawn["draws"]["log_sd"])
+        log_sd = scoring.layer_log_sd(drawn["draws"]["log_sd"])
         sampler = {
             "sd_by_chain": {
                 name: np.exp(np.median(part, axis=1)).tolist() for name, part in log_sd.items()
@@ -125,7 +126,7 @@ def score(drawn, arm, redraw, num_tasks, **_):
         more = latent_angle.angle_error(drawn["draws"]["direction"], np.asarray(tasks.angles))
         of_new = latent_angle.of_new_tasks(take(drawn["draws"], np.s_[:, ::4]), new)
         found = scoring.scored(p, y) | {
-            "check": scoring.checked(drawn, p),
+            "check": scoring.check_of_run(drawn, p),
             "sampler": sampler,
             "more": more,
         }
@@ -133,14 +134,15 @@ def score(drawn, arm, redraw, num_tasks, **_):
     if arm == rival_fits.CHOSEN:
         p = np.asarray(network_fits.flat_probabilities(drawn["draws"], new.x_test))
         return {
-            f"{arm}: new tasks": scoring.scored(p, y_new) | {"check": scoring.checked(drawn, p)}
+            f"{arm}: new tasks": scoring.scored(p, y_new)
+            | {"check": scoring.check_of_run(drawn, p)}
         }
     p = np.asarray(
         network_fits.probabilities(
             moons_redrawn.LOGITS, drawn["draws"], rival_fits.joined(tasks, new).x_test
         )
     )
-    check = scoring.checked(drawn, p, log_sd=scoring.of_layers(drawn["draws"]["log_sd"]))
+    check = scoring.check_of_run(drawn, p, log_sd=scoring.layer_log_sd(drawn["draws"]["log_sd"]))
     of_new = scoring.scored(p[:, :, num_tasks:], y_new) | {"check": check}
     return {f"{arm}: new tasks": of_new}
 
@@ -168,7 +170,7 @@ def score_heads(drawn, arm, tasks, new):
     for kind, scale in heads.best(drawn, SETTINGS["heads"]).items():
         left_out = drawn["of_scales"][kind].tolist()
         found[f"{arm}, {kind}"]["more"] = {"scale": scale, "left_out_by_scale": left_out}
-    found[f"{arm}, {heads.MCMC}"]["check"] = scoring.checked(drawn, by_draw)
+    found[f"{arm}, {heads.MCMC}"]["check"] = scoring.check_of_run(drawn, by_draw)
     return found
 
 
@@ -183,7 +185,7 @@ def score_process(drawn, arm, tasks, new):
             at, z = at[None], np.moveaxis(z, 2, 0)
         p = gaussian_processes.probabilities(at, z, of_part.x_test, odd)
         more = {"scales": np.exp(np.median(at.reshape(-1, 2), axis=0)).tolist()}
-        check = scoring.checked(run, p, scales=scales)
+        check = scoring.check_of_run(run, p, scales=scales)
         found.append(scoring.scored(p, np.asarray(of_part.y_test)) | {"check": check, "more": more})
     return pair(arm, *found)
 
