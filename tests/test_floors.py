@@ -5,6 +5,13 @@ import ast
 import pytest
 from chapters import ROOT
 
+from experiments.methods import gradient_timer, region_masses, smc
+from experiments.pages.are_the_samplers_right import gradient_time
+from experiments.pages.hierarchical_bnn import masses
+from experiments.pages.regression import variants
+from experiments.pages.svi import spiral, spiral_references
+from experiments.problems import spirals, wave_networks
+
 ROOMS = ["helpers", "tables", "problems", "methods", "engine", "pages"]
 
 
@@ -27,7 +34,17 @@ def place(module):
 
 def imported(path):
     """Yield what a file imports, at its top or in a function, as dotted names."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    yield from names_in(ast.walk(ast.parse(path.read_text())))
+
+
+def at_top(path):
+    """Yield what a file imports when it is imported itself, as dotted names."""
+    yield from names_in(ast.parse(path.read_text()).body)
+
+
+def names_in(nodes):
+    """Yield the dotted names that statements import."""
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -51,6 +68,37 @@ def wrong(root):
 
 def test_no_import_goes_up_or_from_page_to_page():
     assert wrong(ROOT) == []
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    names = dict(modules(ROOT))
+    above = {}
+    for name, path in names.items():
+        found = {f"{one}." for one in at_top(path)}
+        above[name] = {part for part in names if any(one.startswith(f"{part}.") for one in found)}
+    while free := [name for name in above if not above[name] & above.keys()]:
+        for name in free:
+            del above[name]
+    assert above == {}
+
+
+@pytest.mark.parametrize(
+    "shared, kept",
+    [
+        (gradient_timer, [gradient_time]),
+        (smc, [masses]),
+        (region_masses, [masses]),
+        (wave_networks, [variants]),
+        (spirals, [spiral, spiral_references]),
+    ],
+    ids=lambda part: getattr(part, "__name__", ""),
+)
+def test_settings_that_results_share_are_those_that_they_keep(shared, kept):
+    """A result keeps its settings whole, and what other pages need of them lies further down."""
+    found = {}
+    for result in reversed(kept):
+        found |= result.SETTINGS
+    assert shared.SETTINGS.items() <= found.items()
 
 
 def test_every_module_of_the_experiments_is_in_a_room():

@@ -2,7 +2,7 @@
 labels.
 
 Features are trained on all training tasks together, a head each, with N(0, 1 / penalty) on every
-weight; ``heads`` of ``what_the_gain_is_made_of`` has the network. A new task gets the features as
+weight; ``heads`` has the network. A new task gets the features as
 they are, and a head of prior N(0, s^2). Penalty and s are chosen by training tasks that the
 features have not seen: of three folds of the tasks each is left out in turn and plays the new ones,
 as in ``scales_by_labels``.

@@ -2,7 +2,7 @@
 
 For every triple of scales, on the 18 tasks of the sources: the NLL of training points that a fit to
 the other four folds gives, which the choice is made by (the rule is that of
-``what_the_gain_is_made_of/choice``). Then, only to see afterwards whether the choice was good, four
+``cross_validation``). Then, only to see afterwards whether the choice was good, four
 chains a task on all training points, their scores on 1000 fresh test points a task, and what
 leave-one-out by importance sampling would have said.
 """

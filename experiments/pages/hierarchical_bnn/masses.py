@@ -18,8 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.methods import region_masses, smc
-from experiments.methods.region_masses import score as score  # engine and pages find it here
+from experiments.methods.region_masses import score as score  # of this result, too
 from experiments.problems import regions
+
+# engine and pages find it here
 
 SETTINGS = {
     "seed": 3007,

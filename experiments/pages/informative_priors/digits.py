@@ -1,6 +1,6 @@
 """Few-shot digits: what is learnt of base classes becomes a prior for tasks on other classes.
 
-One redraw: a random split of the classes (``few_shot``). A prior of the hidden weights is a normal
+One redraw: a random split of the classes (``few_shot_digits``). A prior of the hidden weights is a normal
 round the trained ones, with one variance, with the covariance of one network's training path
 (Shwartz-Ziv et al. 2022), or with that of networks of many few-shot tasks on base classes; or the
 hidden weights are held fast and such a prior is of a class's output weights. Scales of every prior
@@ -236,7 +236,7 @@ def unit(arm, redraw):
 
 
 def score_of(p, y):
-    """Return the scores of class probabilities [point, class], by the names of ``redraws``."""
+    """Return the scores of class probabilities [point, class], by the names of ``scoring``."""
     found = metrics.class_scores(jnp.float32(np.clip(p, scoring.LEAST, 1.0)), y)
     return {name: float(found[of]) for name, of in scoring.NAMES.items()}
 

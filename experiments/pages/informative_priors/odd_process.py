@@ -3,8 +3,8 @@ tasks tell its scales.
 
 Amplitude and length scale are sampled with the functions of all training tasks, which have them in
 common. The normal distribution of these draws of their logarithms is their prior on a new task,
-whose labels count for them, too. The process is that of ``processes`` in
-``what_the_gain_is_made_of``.
+whose labels count for them, too. The process is that of
+``gaussian_processes``.
 """
 
 from helpers import common, mcmc

@@ -5,7 +5,7 @@ Times are of one step in a compiled loop: two lengths are timed and subtracted. 
 goes through the data in chunks, so that its memory does not grow.
 
 At a thousand and ten thousand data a long run of the book's sampler is the reference; samplers are
-tuned by the rule of ``tuned``, which does not see it. What data leave open shrinks with the root of
+tuned by ``step_size_rule``, which does not see it. What data leave open shrinks with the root of
 their number, and with it the margin of the rule and the limit of what is near. Beyond, a reference
 could only be Laplace's approximation of one copy, mended by importance weights: its Pareto k-hat
 says whether it may be one, up to 0.7. It is also found at ten thousand data, where the sampler

@@ -136,9 +136,7 @@ def laplace(key, start, points):
 
     @jax.jit
     def gains(weights):
-        """Log likelihood of each draw less that of the mode, datum by datum: large sums would lose
-        it.
-        """
+        """Log likelihood of each draw less that of the mode: large sums would lose it."""
 
         def add(total, part):
             base = log_likelihood(unravel(vector), part)
