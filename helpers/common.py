@@ -7,10 +7,12 @@ Stored results are read by name, and all leaves of a tree are indexed at once.
 """
 
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
 import jax
+from jaxtyping import Array, Key
 
 # An installed package has the stored results inside; a checkout has them where `make results`
 # writes them.
@@ -41,3 +43,13 @@ def read_result(name: str) -> dict:
             f"name: given {name!r}, expected one of {known or f'the files of {RESULTS}'}"
         )
     return json.loads(path.read_text())
+
+
+def key(seed: int, *names: str | int) -> Key[Array, ""]:
+    """Return the key of a name, ``key(3001, "data", redraw)``: it depends on nothing that stands
+    beside it.
+    """
+    found = jax.random.key(seed)
+    for name in names:
+        found = jax.random.fold_in(found, zlib.crc32(str(name).encode()))
+    return found

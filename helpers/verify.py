@@ -131,3 +131,28 @@ def rank_difference(
     share = np.stack([(found < step).mean(axis=0) for step in range(1, num_draws + 1)])
     line = (np.arange(1, num_draws + 1) / (num_draws + 1)).reshape(-1, *[1] * (share.ndim - 1))
     return line, share - line
+
+
+def rank_band(
+    num_replications: int, num_draws: int, chance: float = 0.05, simulations: int = 2000
+) -> float:
+    """Return the largest distance of the ranks' cumulative share from a straight line that chance
+    explains.
+
+    The distance is standardised by its binomial standard deviation, so that the ends of the line
+    count as much as its middle (Sailynoja, Burkner and Vehtari 2022); ``rank_distance`` is what to
+    compare with it.
+    """
+    random = np.random.default_rng(5)
+    drawn = random.integers(0, num_draws + 1, size=(num_replications, simulations))
+    return float(np.quantile(rank_distance(drawn, num_draws), 1 - chance))
+
+
+def rank_distance(
+    found: Int[np.ndarray, " replication *quantity"], num_draws: int
+) -> Float[np.ndarray, "*quantity"]:
+    """Return the largest distance of the ranks' cumulative share from a straight line,
+    standardised.
+    """
+    line, difference = rank_difference(found, num_draws)
+    return (np.abs(difference) / np.sqrt(line * (1 - line) / len(found))).max(axis=0)

@@ -301,7 +301,7 @@ def test_hierarchical_masses():
 def attribution():
     """Rows of the attribution, by name, and those of the chosen scales on the same data sets."""
     found = rows("what_the_gain_is_made_of/attribution")
-    return found | {"chosen over tasks": {"nll": headlines.on_redraws("chosen over tasks")[0]}}
+    return found | {"chosen over tasks": {"nll": headlines.nll_on_redraws("chosen over tasks")[0]}}
 
 
 @pytest.fixture
@@ -416,14 +416,16 @@ def test_gain_of_three_chosen_scales_and_what_is_left_for_sharing():
     for worse, by in (("N(0, 1)", 0.06), ("chosen per task", 0.01)):
         mean, half = metrics.interval(np.array(arms[worse]["nll"]) - over_tasks)
         assert mean - half > by
-    saved = headlines.less("chosen per task", "mixture per task", unmixed=True)
+    saved = headlines.paired_differences("chosen per task", "mixture per task", unmixed=True)
     assert lower_end(saved) > 0  # an average over scales is better than a choice by fifty labels
-    assert lower_end(headlines.less("mixture per task", "chosen over tasks")) > 0
+    assert lower_end(headlines.paired_differences("mixture per task", "chosen over tasks")) > 0
     for unmixed in (False, True):
-        mean, half = metrics.interval(headlines.less(unmixed=unmixed))
+        mean, half = metrics.interval(headlines.paired_differences(unmixed=unmixed))
         # a gain, not shown to exceed the threshold
         assert 0 < mean - half < 0.005 < mean + half < 0.02
-    assert lower_end(headlines.less(unmixed=True)[12:]) > 0  # of the data sets drawn later, too
+    assert (
+        lower_end(headlines.paired_differences(unmixed=True)[12:]) > 0
+    )  # of the data sets drawn later, too
 
 
 RIVALS = "what_the_gain_is_made_of/rivals"
@@ -1214,7 +1216,7 @@ def test_sgmcmc_no_laplace_may_be_a_reference(growth):
 
 
 def test_three_chosen_scales_do_as_well_as_sharing_on_the_sources_data():
-    mean, half = metrics.interval(headlines.tie())
+    mean, half = metrics.interval(headlines.chosen_less_hierarchical())
     assert abs(mean) < half < 0.02
     grid = sorted(rows("flat_bnn/prior_scale").values(), key=lambda row: row["held_out_nll"])
     assert grid[0]["mixed"]

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 from sklearn.datasets import make_moons
 
-from experiments.problems import numpyro_models, source_moons, waves
+from experiments.problems import source_moons, spirals, waves
 
 KEY = jax.random.key(0)
 # one compilation in place of a hundred
@@ -238,7 +238,7 @@ def test_impossible_waves_are_refused(arguments, message):
 
 
 def test_a_spiral_has_even_radii_and_normal_angles():
-    points = numpyro_models.spiral(KEY, 4000, noise=0.2)
+    points = spirals.spiral(KEY, 4000, noise=0.2)
     x, y = np.asarray(points.x, np.float64), np.asarray(points.y)
     assert (np.bincount(y) == 4000).all()
     radius = np.hypot(*x.T)
@@ -249,7 +249,7 @@ def test_a_spiral_has_even_radii_and_normal_angles():
     turned = (np.arctan2(x[:, 0], x[:, 1]) - 4 * y - 8 * radius + np.pi) % (2 * np.pi) - np.pi
     assert close_to(turned[inner], 0)
     assert close_to(turned[inner] ** 2, 0.04)
-    assert (numpyro_models.spiral(KEY, 5).x == numpyro_models.spiral(KEY, 5).x).all()
+    assert (spirals.spiral(KEY, 5).x == spirals.spiral(KEY, 5).x).all()
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_a_spiral_has_even_radii_and_normal_angles():
 )
 def test_impossible_spirals_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        numpyro_models.spiral(KEY, **settings)
+        spirals.spiral(KEY, **settings)
 
 
 def test_fisher_source_moons_are_the_sources_points_in_another_split():

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from experiments.pages.hierarchical_bnn import masses
+from experiments.methods import region_masses, smc
 from experiments.pages.what_the_gain_is_made_of import evidence
 from experiments.problems import moons_redrawn
 
@@ -25,7 +25,7 @@ def agrees(found, expected, error=0.0):
     both = np.hypot(error, np.std(found, ddof=1) / np.sqrt(len(found)))
     assert both < 0.1
     # The spread is known from few runs only.
-    return abs(masses.log_mean(found) - expected) < stats.t.isf(5e-6, len(found) - 1) * both
+    return abs(region_masses.log_mean(found) - expected) < stats.t.isf(5e-6, len(found) - 1) * both
 
 
 def test_evidence_of_a_line_is_that_of_the_formula():
@@ -41,9 +41,7 @@ def test_evidence_of_a_line_is_that_of_the_formula():
     def one_run(key):
         key_start, key_run = jax.random.split(key)
         particles = {"w": jax.random.normal(key_start, (200, 3))}
-        return evidence.last(
-            masses.anneal(key_run, particles, evidence.log_prior, log_likelihood)[1]
-        )
+        return evidence.last(smc.anneal(key_run, particles, evidence.log_prior, log_likelihood)[1])
 
     keys = jax.random.split(jax.random.key(1), NUM_RUNS)
     assert agrees(jax.jit(lambda keys: jax.lax.map(one_run, keys))(keys), expected)

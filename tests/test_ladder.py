@@ -2,7 +2,7 @@
 again.
 """
 
-from helpers import diagnostics
+from helpers import common, diagnostics
 from helpers.common import read_result, take
 
 import jax
@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from experiments import shared
 from experiments.engine import compare
 from experiments.methods import approximations, budgets, catalogue
 from experiments.pages.comparing_inference import (
@@ -27,7 +26,7 @@ from experiments.problems import six_tasks
 
 def test_vectors_are_the_networks_and_the_density_is_the_books():
     task = take(six_tasks.problem().observed, 0)
-    vector = jax.random.normal(shared.key(1, "vector"), (six_tasks.SIZE,))
+    vector = jax.random.normal(common.key(1, "vector"), (six_tasks.SIZE,))
     params = six_tasks.params_of(vector)
     np.testing.assert_array_equal(ravel_pytree(params)[0], vector)
     np.testing.assert_array_equal(six_tasks.vector_of(params), vector)
@@ -47,7 +46,7 @@ def test_tuning_tasks_are_others():
 def test_a_chain_of_the_reference_computed_again():
     sizes = {"num_warmup": 150, "num_samples": 800, "max_tree_depth": 6}
     found = references.chains(
-        shared.key(2, "again"), take(six_tasks.problem().observed, 0), 2, **sizes
+        common.key(2, "again"), take(six_tasks.problem().observed, 0), 2, **sizes
     )
     assert found["vectors"].dtype == np.float64 and not jax.config.jax_enable_x64
     where = np.arange(0, six_tasks.NUM_TEST, 10)
@@ -103,7 +102,7 @@ def test_steps_of_unknown_cost_end_when_the_gradients_are_spent():
 def test_curvature_is_that_of_a_linear_network():
     task, vector = (
         take(six_tasks.problem().observed, 0),
-        jax.random.normal(shared.key(3, "vector"), (six_tasks.SIZE,)),
+        jax.random.normal(common.key(3, "vector"), (six_tasks.SIZE,)),
     )
     # In the last layer the network is linear, so that the generalised Gauss-Newton matrix is the
     # Hessian.
@@ -117,9 +116,9 @@ def test_curvature_is_that_of_a_linear_network():
 
 
 def test_a_dropped_unit_reaches_nothing():
-    vector = jax.random.normal(shared.key(4, "vector"), (six_tasks.SIZE,))
+    vector = jax.random.normal(common.key(4, "vector"), (six_tasks.SIZE,))
     with jax.numpy_dtype_promotion("standard"):  # as the ladder runs it
-        found = approximations.masked(vector, shared.key(4, "mask"), 0.4)
+        found = approximations.masked(vector, common.key(4, "mask"), 0.4)
     kept = np.asarray(found[approximations.LAST :] / vector[approximations.LAST :])
     assert all(np.isclose(one, 0) or np.isclose(one, 1 / 0.6) for one in kept)
     rows = np.asarray(found[10 : approximations.LAST] / vector[10 : approximations.LAST]).reshape(

@@ -2,7 +2,7 @@
 says it is.
 """
 
-from helpers import densities, hierarchical, mcmc, networks
+from helpers import copies, densities, hierarchical, mcmc, networks
 from helpers.networks import MLP
 
 import jax
@@ -15,7 +15,7 @@ from jax.flatten_util import ravel_pytree
 from tensorflow_probability.substrates.jax import bijectors as tfb
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments.methods import copies, fitted_priors
+from experiments.methods import fitted_priors
 
 random = np.random.default_rng(0)
 X = random.normal(size=(3, 12, 2)).astype(np.float32)

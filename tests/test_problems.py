@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.methods import joined_processes, sharded
+from experiments.methods import joined_processes, meshes, sharded
 from experiments.problems import large_problems
 
 
@@ -17,7 +17,7 @@ def test_a_problem_is_a_density_of_the_helpers(name):
     position = mcmc.normal_starts(jax.random.key(1), shapes, ())
     line = jax.sharding.Mesh(jax.devices()[:1], ("data",))
     with jax.set_mesh(line):
-        arguments = position, sharded.place(observed, line, "data")
+        arguments = position, meshes.place(observed, line, "data")
         value, gradient = jax.jit(jax.value_and_grad(log_density))(*arguments)
     if name == "tasks":
         reference = hierarchical.log_density(networks.MLP())

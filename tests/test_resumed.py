@@ -2,7 +2,7 @@
 processes it has.
 """
 
-from helpers import mcmc
+from helpers import common, mcmc
 
 import signal
 import time
@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from launch import LIMIT, starting
 
-from experiments import shared
 from experiments.methods import checkpoints, joined_processes, sharded
 from experiments.problems import large_problems
 
@@ -75,7 +74,7 @@ def test_a_run_that_lost_a_process_goes_on_with_the_draws_of_an_unbroken_one(sta
     log_density, shapes, data = large_problems.moons(60)
     starts = mcmc.normal_starts(jax.random.key(1), shapes, (2,))
     sizes = {"num_warmup": 20, "num_samples": 35, "every": 4, "folder": broken / "steps"}
-    key = shared.key(3, "chains")
+    key = common.key(3, "chains")
     with pytest.raises(ValueError, match="of other data, or of another density"):
         sharded.sample(key, log_density, starts, joined_processes.grid(1), data=data, **sizes)
 

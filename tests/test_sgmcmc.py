@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from blackjax.sgmcmc import gradients
 
-from experiments.methods import psgld
-from experiments.problems import minibatch_targets, source_moons
+from experiments.methods import psgld, schedules
+from experiments.problems import minibatch_targets
 
 NUM_DATA, BATCH = 500, 50
 KEY = jax.random.key(71)
@@ -257,13 +257,13 @@ def test_minibatches_are_drawn_from_all_data_and_without_replacement_hold_none_t
 
 def test_schedules():
     steps = np.arange(100_000)
-    falling = np.asarray(source_moons.decaying(0.1, offset=10.0, power=0.6)(steps))
+    falling = np.asarray(schedules.decaying(0.1, offset=10.0, power=0.6)(steps))
     assert falling[0] == 0.1 and (np.diff(falling) < 0).all()
-    cycle = np.asarray(source_moons.cyclical(0.2, 100)(steps))
+    cycle = np.asarray(schedules.cyclical(0.2, 100)(steps))
     assert cycle[0] == cycle[100] == pytest.approx(0.2) and 0 < cycle[99] < 1e-4
     for power in (0.5, 1.1):
         with pytest.raises(ValueError, match=f"power: given {power}"):
-            source_moons.decaying(0.1, power=power)
+            schedules.decaying(0.1, power=power)
 
 
 def test_one_and_two_chains_draw_the_same_bits():

@@ -23,14 +23,15 @@ from numpyro.infer.autoguide import (
 )
 from scipy import stats
 
-from experiments.pages.svi import equal_cost, guides, moons
-from experiments.problems import numpyro_models
+from experiments.methods import autoguides
+from experiments.pages.svi import equal_cost_fits, guides, moons
+from experiments.problems import numpyro_models, spirals
 
 NOISE = 0.5
 MEAN_FIELD = partial(AutoNormal, init_scale=0.1)
 FULL_RANK = partial(AutoMultivariateNormal, init_scale=0.1)
 FLOW = partial(AutoIAFNormal, num_flows=1, hidden_dims=[6])
-NARROW_FLOW = partial(equal_cost.Flow, num_flows=1, hidden_dims=[6])
+NARROW_FLOW = partial(autoguides.Flow, num_flows=1, hidden_dims=[6])
 DECAYING = optax.adam(optax.exponential_decay(0.05, 2000, 1e-2))
 
 
@@ -54,7 +55,7 @@ def problem():
 
 
 draw = jax.jit(svi.draw, static_argnums=(1, 2, 5))
-weigh = jax.jit(numpyro_models.log_weights, static_argnums=(1, 2, 5))
+weigh = jax.jit(autoguides.log_weights, static_argnums=(1, 2, 5))
 
 
 def fitted(guide, loss, args, num_steps=3000):
@@ -68,7 +69,7 @@ def fitted(guide, loss, args, num_steps=3000):
         with pytest.raises(
             ValueError, match="guide: given AutoLaplaceApproximation, whose ELBO is that of a point"
         ):
-            numpyro_models.log_weights(key_weigh, linear, guide, result.params, args, 1000)
+            autoguides.log_weights(key_weigh, linear, guide, result.params, args, 1000)
         return result, np.asarray(draws), None
     log_weights = weigh(key_weigh, linear, guide, result.params, args, 1000)
     return result, np.asarray(draws), np.asarray(log_weights)
@@ -109,7 +110,7 @@ def test_gauss_newton_is_the_mean_curvature_over_measurements_of_the_model():
     y = mean[None] + noise * jax.random.normal(jax.random.key(1), (2000, 8))
     found = np.asarray(jax.jit(jax.vmap(curvature))(y), np.float64)
     error = found.std(axis=0) / np.sqrt(len(y))
-    off = np.abs(found.mean(axis=0) - equal_cost.gauss_newton(start, observed(mean)))
+    off = np.abs(found.mean(axis=0) - equal_cost_fits.gauss_newton(start, observed(mean)))
     assert (off <= 6 * error + 1e-4 * np.abs(found).max()).all()
 
 
@@ -159,7 +160,7 @@ def test_impossible_counts_are_refused(problem, num):
     args, *_ = problem
     with pytest.raises(ValueError, match="num_steps: given"):
         svi.fit(jax.random.key(0), linear, MEAN_FIELD, args, num_steps=num)
-    for function in (svi.draw, numpyro_models.log_weights):
+    for function in (svi.draw, autoguides.log_weights):
         with pytest.raises(ValueError, match="num_draws: given"):
             function(jax.random.key(0), linear, MEAN_FIELD, {}, args, num)
 
@@ -173,7 +174,7 @@ def test_data_that_are_not_finite_are_refused(problem):
 @pytest.fixture(scope="module")
 def labelled():
     """Return a network of three classes, its points, and some weights."""
-    points = numpyro_models.spiral(jax.random.key(0), 20)
+    points = spirals.spiral(jax.random.key(0), 20)
     network = networks.MLP((7,), use_bias=True, num_outputs=3)
     observed = densities.observe(points.x, points.y, [1.0, 2.0], num_classes=3)
     return network, observed, network.init(jax.random.key(1), points.x)

@@ -301,3 +301,22 @@ def test_a_broken_twin_of_the_sampler_is_found(changes, monkeypatch):
     monkeypatch.setattr(hmc, "draw", broken(changes))
     for verdict in three_verdicts():
         assert (np.abs(verdict.difference) > 2 * verdict.allowed).any()
+
+
+def test_uniform_ranks_stay_in_the_band_and_others_leave_it():
+    band, found = verify.rank_band(300, 50, chance=0.05), np.random.default_rng(1)
+    uniform = found.integers(0, 51, size=(300, 400))
+    outside = (verify.rank_distance(uniform, 50) > band).sum()
+    # The band is itself the quantile of 2000 simulated distances.
+    low, high = stats.betabinom.ppf([5e-6, 1 - 5e-6], 400, 0.05 * 2000, 0.95 * 2000)
+    assert low <= outside <= high
+    narrow = np.round(50 * found.beta(2, 2, size=300)).astype(int)
+    assert verify.rank_distance(narrow, 50) > band
+
+
+def test_ranks_of_wrong_posteriors_lie_beyond_the_band():
+    random = np.random.default_rng(0)
+    values, truth = random.normal(size=(60, 20, 2)), random.normal(size=(60, 2))
+    truth[:, 1] += 3  # above nearly all draws
+    right, wrong = verify.rank_distance(verify.ranks(values, truth), 20)
+    assert right < verify.rank_band(60, 20, 1e-3) < wrong

@@ -2,7 +2,7 @@
 again.
 """
 
-from helpers import densities
+from helpers import common, densities
 from helpers.common import read_result, take
 
 import itertools
@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments import shared
 from experiments.engine import compare
 from experiments.pages.comparing_inference import cold, left_out, uses, worth
 from experiments.problems import moons_redrawn, six_tasks
@@ -108,7 +107,7 @@ def test_tasks_are_new_and_far_points_are_the_near_ones_stretched():
 def test_a_cold_density_is_the_densities_divided():
     tasks = uses.problem().tasks
     task = take(densities.observe(tasks.x_train, tasks.y_train, np.full(3, 2.0)), 0)
-    params = six_tasks.params_of(jax.random.normal(shared.key(1, "vector"), (six_tasks.SIZE,)))
+    params = six_tasks.params_of(jax.random.normal(common.key(1, "vector"), (six_tasks.SIZE,)))
     assert cold.tempered(params, (task, 0.25)) == pytest.approx(
         4 * float(moons_redrawn.FLAT(params, task)), rel=1e-6
     )

@@ -90,7 +90,7 @@ def prepare(folder):
 
     The wide network is timed only: its chains stand near 0 and take short steps.
     """
-    from experiments import shared
+    from helpers import tempering
 
     key_start, key_tempered, key_chains = jax.random.split(jax.random.key(8102), 3)
     for name in ("flat", "hierarchical"):
@@ -98,7 +98,7 @@ def prepare(folder):
         starts, depth = mcmc.normal_starts(key_start, shapes, (4,)), 10
         if name == "hierarchical":
             depth = 6
-            starts, _ = shared.agreed_starts(
+            starts, _ = tempering.agreed_starts(
                 key_tempered, density, starts, observed, max_tree_depth=depth
             )
         posterior = mcmc.sample(

@@ -1,4 +1,4 @@
-"""The cluster on which units run: that of ``DASK_SCHEDULER_ADDRESS``, or the cores of this machine."""
+"""The cluster on which units run: that of ``DASK_SCHEDULER_ADDRESS``, or this machine's cores."""
 
 import contextlib
 import logging

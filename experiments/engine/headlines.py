@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 
-def chosen() -> dict:
+def chosen_network() -> dict:
     """Return the stored row of the flat network whose scales the one rule chooses: least NLL of
     points held out.
     """
@@ -31,7 +31,7 @@ def fifty_labels() -> dict[str, tuple[float, float]]:
     )
     of_chosen, of_plain = (
         {"accuracy %": 100 * row["test_accuracy"], "NLL": row["test_nll"]}
-        for row in (chosen(), plain)
+        for row in (chosen_network(), plain)
     )
     scores = {
         "exact answer (Bayes optimum)": optimum,
@@ -44,15 +44,15 @@ def fifty_labels() -> dict[str, tuple[float, float]]:
     return {name: (one["accuracy %"], one["NLL"]) for name, one in scores.items()}
 
 
-def tie() -> np.ndarray:
+def chosen_less_hierarchical() -> np.ndarray:
     """NLL of flat networks with chosen scales less the hierarchical network's, [task]."""
     return np.subtract(
-        chosen()["test_nll_by_task"],
+        chosen_network()["test_nll_by_task"],
         read_result("hierarchical_bnn/long_runs")["rows"][0]["task_nll"],
     )
 
 
-def on_redraws(name: str) -> tuple[np.ndarray, np.ndarray]:
+def nll_on_redraws(name: str) -> tuple[np.ndarray, np.ndarray]:
     """NLL of an arm on redrawn data sets, and whether it has mixed, both [redraw]; two arms have
     more of them.
     """
@@ -67,13 +67,13 @@ def on_redraws(name: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array(nll), np.array(mixed)
 
 
-def less(
+def paired_differences(
     one: str = "chosen over tasks", other: str = "shared, N+(0, 1)", unmixed: bool = False
 ) -> np.ndarray:
     """NLL of one arm less another's on the redrawn data sets of both, if not ``unmixed`` where both
     have mixed.
     """
-    of_both = [on_redraws(name) for name in (one, other)]
+    of_both = [nll_on_redraws(name) for name in (one, other)]
     common = min(len(nll) for nll, _ in of_both)
     (nll_one, mixed_one), (nll_other, mixed_other) = (
         (nll[:common], mixed[:common]) for nll, mixed in of_both
@@ -81,7 +81,7 @@ def less(
     return (nll_one - nll_other)[mixed_one & mixed_other | unmixed]
 
 
-def scaled() -> np.ndarray:
+def chosen_less_input_layer() -> np.ndarray:
     """NLL of the scales chosen over tasks, less that of a network whose input layer alone differs
     between tasks.
 
@@ -90,10 +90,10 @@ def scaled() -> np.ndarray:
     """
     rows = {row["name"]: row for row in read_result("what_the_gain_is_made_of/attribution")["rows"]}
     found = np.array(rows["input layer alone, means' scale learnt, HalfNormal(5)"]["nll"])
-    return on_redraws("chosen over tasks")[0][: len(found)] - found
+    return nll_on_redraws("chosen over tasks")[0][: len(found)] - found
 
 
-def text(differences: ArrayLike, form: str = "{:.3f} ± {:.3f}") -> str:
+def interval_text(differences: ArrayLike, form: str = "{:.3f} ± {:.3f}") -> str:
     """Return the mean of paired differences and half of its 95 % interval, as pages show it:
     without a negative 0.
     """
@@ -104,10 +104,14 @@ def five_labels() -> dict[str, tuple[float, float]]:
     """Accuracy in % and NLL of a new task with five labels, means of the redraws, by prior."""
     names = {
         "known shape, unknown angle": "exact answer, where only the angle is unknown",
-        "32 shared features, trained heads": "32 features of eighteen other tasks, a logistic head trained on this one",
+        "32 shared features, trained heads": (
+            "32 features of eighteen other tasks, a logistic head trained on this one"
+        ),
         "the draws themselves": "draws of a prior learnt from those tasks, weighted",
         "one normal": "flat network, a normal prior fitted to those draws",
-        "scales chosen for as many labels": "flat network, a scale per layer chosen for five labels on those tasks",
+        "scales chosen for as many labels": (
+            "flat network, a scale per layer chosen for five labels on those tasks"
+        ),
         "N(0, 1)": "flat network, N(0, 1) on every weight",
     }
     found = {}

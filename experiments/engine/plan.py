@@ -43,7 +43,8 @@ def make(name: str, code: Code) -> Plan:
     absent = {"SETTINGS", "SMALL", "units", "unit"} - vars(module).keys()
     if absent:
         raise ValueError(
-            f"{name}: given no {', '.join(sorted(absent))}, expected SETTINGS, SMALL, units and unit"
+            f"{name}: given no {', '.join(sorted(absent))}, "
+            "expected SETTINGS, SMALL, units and unit"
         )
     settings = dict(module.units())
     written = {"SETTINGS": module.SETTINGS, "SMALL": module.SMALL, "units": settings}

@@ -105,7 +105,8 @@ def compute(names: Sequence[str], house: House = HOUSE, client: Client | None = 
         missing = [task for task in planned.tasks.values() if task.name not in scores[name]]
         drawn = sum(plan.places(task, house)[0].exists() for task in missing)
         plan.say(
-            f"{name}: {len(planned.tasks)} units, {len(scores[name])} kept, {drawn} drawn but to be scored"
+            f"{name}: {len(planned.tasks)} units, "
+            f"{len(scores[name])} kept, {drawn} drawn but to be scored"
         )
         todo += missing
         settle(name)

@@ -6,7 +6,7 @@ as one gradient, one without it too; a minibatch counts by its share of the labe
 was fitted count nothing.
 """
 
-from helpers import svi
+from helpers import svi, training
 
 from functools import partial
 
@@ -19,9 +19,8 @@ from blackjax.diagnostics import psis_weights
 from blackjax.vi import multipathfinder
 from numpyro.infer import Trace_ELBO
 
-from experiments import shared
+from experiments.methods import autoguides
 from experiments.methods.budgets import NUM_DRAWS, fitted, normal_starts
-from experiments.pages.svi import equal_cost
 from experiments.problems import six_tasks
 from experiments.problems.numpyro_models import flat_model
 
@@ -33,13 +32,13 @@ NUM_ELBO, PATH = 20, 30  # draws for the ELBO at each step of a path, and its st
 # a line search takes one more gradient; draws are weighed once more
 PATH_COST = 2 * PATH + NUM_ELBO * (PATH + 2)
 # The flow's hidden layer must be as wide as there are weights.
-GUIDES = equal_cost.GUIDES | {
-    "flow": partial(equal_cost.Flow, num_flows=2, hidden_dims=[six_tasks.SIZE])
+GUIDES = autoguides.GUIDES | {
+    "flow": partial(autoguides.Flow, num_flows=2, hidden_dims=[six_tasks.SIZE])
 }
 PARTICLES = 10  # draws of a guide for each step of variational inference
 # A hidden layer of the flow has at least as many units as there are weights.
-GUIDES = equal_cost.GUIDES | {
-    "flow": partial(equal_cost.Flow, num_flows=2, hidden_dims=[six_tasks.SIZE])
+GUIDES = autoguides.GUIDES | {
+    "flow": partial(autoguides.Flow, num_flows=2, hidden_dims=[six_tasks.SIZE])
 }
 BATCH = 10  # labels of a minibatch
 SNAPSHOTS, RANK = 100, 20  # of stochastic weight averaging
@@ -58,7 +57,7 @@ def climbs(key, task, count, num_steps, rate, loss=None):
         return -six_tasks.log_density(vector, task) if loss is None else loss(vector)
 
     def climb(start):
-        return shared.train(down, start, adam(rate, num_steps), num_steps)[0]
+        return training.train(down, start, adam(rate, num_steps), num_steps)[0]
 
     return jax.lax.map(climb, normal_starts(key, count))
 

@@ -2,7 +2,7 @@
 defined.
 """
 
-from helpers import densities, mcmc, svi
+from helpers import common, densities, mcmc, svi
 from helpers.common import take
 
 import time
@@ -14,8 +14,7 @@ import arviz
 import jax
 import numpy as np
 
-from experiments import shared
-from experiments.methods import approximations, samplers
+from experiments.methods import approximations, many_chain_samplers, samplers
 from experiments.methods.budgets import MOST, NUM_CHAINS, Drawn
 from experiments.problems import six_tasks
 
@@ -95,14 +94,14 @@ METHODS = {
     ),
     "MALA": Method(samplers.mala, "step size", [3e-3, 1e-2, 3e-2], SAMPLE),
     "ChEES": Method(
-        samplers.chees,
+        many_chain_samplers.chees,
         "chains",
         [8, 16, 32],
         SAMPLE,
         _fewer("draws of warm-up a chain", lambda b, v: b / v / 3 / 20),
     ),
     "MEADS": Method(
-        samplers.meads,
+        many_chain_samplers.meads,
         "chains",
         [16, 32, 64],
         SAMPLE,
@@ -133,11 +132,16 @@ METHODS = {
         _fewer("draws of warm-up a chain", lambda b, v: _warmup(b, int(v))),
     ),
     "tempered SMC": Method(
-        samplers.tempered,
+        many_chain_samplers.tempered,
         "moves",
         [1, 2, 5],
         SAMPLE,
-        _fewer("particles", lambda b, v: int(b / (samplers.POWERS * (v * samplers.LEAPFROG + 2)))),
+        _fewer(
+            "particles",
+            lambda b, v: int(
+                b / (many_chain_samplers.POWERS * (v * many_chain_samplers.LEAPFROG + 2))
+            ),
+        ),
         resampled=True,
     ),
     "deep ensemble": Method(
@@ -174,7 +178,7 @@ def run(name: str, kind: str, budget: int, value: float, seed: int) -> dict:
     if method.undefined(budget, value):
         raise ValueError(f"{name} with {value} at {budget}: {method.undefined(budget, value)}")
     problem = six_tasks.problem(kind)
-    key = shared.key(SEED, name, kind, budget, f"{value:g}", seed)
+    key = common.key(SEED, name, kind, budget, f"{value:g}", seed)
     with svi.standard():
         if method.run is None:
             drawn, seconds = _book(key, problem, budget, value)

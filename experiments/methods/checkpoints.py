@@ -1,8 +1,10 @@
 """Keeps a run by Orbax, one step after the other, and gives back what is there.
 
-with kept.opened(folder, settings) as manager:
-    kept.save(manager, 0, tree, settings)
-    kept.read(manager, 0, like=tree)
+    with checkpoints.opened(folder, settings) as manager:
+        checkpoints.save(manager, 0, tree, settings)
+        checkpoints.read(manager, 0, like=tree)
+
+A step is a tree of arrays.
 """
 
 import contextlib

@@ -9,7 +9,7 @@ from helpers import densities
 import jax
 import numpy as np
 
-from experiments.problems import moons_redrawn
+from experiments.methods import network_fits, scoring
 
 FOLDS = 5
 
@@ -38,8 +38,8 @@ def fit_folds(key, tasks, scales, **sizes):
     observed = densities.observe(
         x, y, scales, weight=np.repeat(seen(num_points), num_tasks, axis=0)
     )
-    fit = moons_redrawn.fit_flat(key, observed, **sizes)
-    p = np.asarray(moons_redrawn.flat_probabilities(fit.draws, x))
+    fit = network_fits.fit_flat(key, observed, **sizes)
+    p = np.asarray(network_fits.flat_probabilities(fit.draws, x))
     p = p.reshape(*p.shape[:2], FOLDS, num_tasks, num_points)
     return fit, np.stack(
         [p[:, :, k][..., fold] for k, fold in enumerate(in_folds(np.arange(num_points)))], axis=2
@@ -52,9 +52,7 @@ def nll_by_task(p, tasks):
     """
     # [p or y, task, fold, point of the fold]
     pairs = np.stack([p, in_folds(tasks.y_train)]).swapaxes(1, 2)
-    return np.array(
-        [moons_redrawn.score_of(*of_task)["nll"] for of_task in zip(*pairs, strict=True)]
-    )
+    return np.array([scoring.score_of(*of_task)["nll"] for of_task in zip(*pairs, strict=True)])
 
 
 def ranked(key, tasks, triples, **sizes):

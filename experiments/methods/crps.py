@@ -23,7 +23,8 @@ def crps(draws: Float[Array, "*draw point"], y: Float[Array, " point"]) -> float
         or not (np.isfinite(draws).all() and np.isfinite(y).all())
     ):
         raise ValueError(
-            f"draws, y: given shapes {draws.shape} and {y.shape}, expected [*draw, point], [point], finite"
+            f"draws, y: given shapes {draws.shape} and {y.shape}, "
+            "expected [*draw, point], [point], finite"
         )
     draws = np.sort(draws.reshape(-1, y.size), axis=0)
     count = len(draws)

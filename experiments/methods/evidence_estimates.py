@@ -64,7 +64,8 @@ def log_evidence_error(
     values = np.asarray(log_likelihood)
     if values.ndim != 3 or values.shape[2] < 40:
         raise ValueError(
-            f"log_likelihood: given shape {values.shape}, expected [power, chain, draw], 40 draws or more"
+            f"log_likelihood: given shape {values.shape}, "
+            "expected [power, chain, draw], 40 draws or more"
         )
     stretches = np.array_split(values, 20, axis=2)
     found = [log_evidence(part.reshape(len(part), -1), powers) for part in stretches]
@@ -100,7 +101,8 @@ def laplace(log_density: float, precision: Float[Array, "unknown unknown"]) -> f
     eigenvalues = np.linalg.eigvalsh((precision + precision.T) / 2)
     if eigenvalues.min() <= 0:
         raise ValueError(
-            f"precision: given a least eigenvalue of {eigenvalues.min():.3g}, expected positive ones"
+            f"precision: given a least eigenvalue of {eigenvalues.min():.3g}, "
+            "expected positive ones"
         )
     return float(
         log_density + 0.5 * (len(eigenvalues) * np.log(2 * np.pi) - np.log(eigenvalues).sum())

@@ -5,6 +5,7 @@ distribution of such a row, with ``log_prob`` and ``sample``.
 """
 
 from helpers import mcmc
+from helpers.copies import task_weights
 
 import jax
 import jax.numpy as jnp
@@ -17,8 +18,6 @@ from scipy.linalg import solve_triangular
 from sklearn.mixture import GaussianMixture
 from tensorflow_probability.substrates.jax import bijectors as tfb
 from tensorflow_probability.substrates.jax import distributions as tfd
-
-from experiments.methods.copies import task_weights
 
 
 def group_predictive(key: Key[Array, ""], draws: dict) -> Float[Array, "chain draw weight"]:
@@ -151,7 +150,8 @@ def _cholesky(covariance):
     least, *_, most = np.linalg.eigvalsh(covariance)
     if least <= 1e-10 * most:  # rounding may leave a singular matrix a tiny positive eigenvalue
         raise ValueError(
-            f"w: given draws whose covariance has eigenvalues {least:.3g} to {most:.3g}, expected all positive"
+            f"w: given draws whose covariance has eigenvalues {least:.3g} to {most:.3g}, "
+            "expected all positive"
         )
     return np.linalg.cholesky(covariance)
 
@@ -161,7 +161,8 @@ def _check(w, least=None):
     w = np.asarray(w, np.float64)
     if w.ndim != 2 or not np.isfinite(w).all():
         raise ValueError(
-            f"w: given shape {w.shape}, all finite: {np.isfinite(w).all()}, expected finite [draw, weight]"
+            f"w: given shape {w.shape}, all finite: {np.isfinite(w).all()}, "
+            "expected finite [draw, weight]"
         )
     if len(w) < (least or w.shape[1] + 1):
         raise ValueError(f"w: given {len(w)} draws, expected at least {least or w.shape[1] + 1}")

@@ -8,7 +8,7 @@ a head is a logistic regression under N(0, s^2), and s is chosen by the same fol
 Laplace each by its own predictions.
 """
 
-from helpers import densities, mcmc, networks
+from helpers import densities, mcmc, networks, training
 from helpers.common import take
 
 from functools import lru_cache, partial
@@ -21,9 +21,7 @@ import optax
 from scipy import special
 from sklearn.linear_model import LogisticRegression
 
-from experiments import shared
-from experiments.methods import cross_validation
-from experiments.problems import moons_redrawn
+from experiments.methods import cross_validation, network_fits
 
 TRAINED, MCMC, LAPLACE = "trained heads", "heads by MCMC", "heads by Laplace"
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
@@ -81,7 +79,7 @@ def train(keys, tasks, seen, decay, size, learning_rate, num_steps, every):
                 seen,
             )
 
-        return shared.train(
+        return training.train(
             of_weights, start, optimizer, num_steps, keep=lambda weights: weights, every=every
         )[1]
 
@@ -97,7 +95,7 @@ def train_heads(phi, y, decay, learning_rate, num_steps, every):
 
     def one(phi):
         start = jnp.zeros((len(y), phi.shape[2]))
-        return shared.train(
+        return training.train(
             lambda heads: loss(heads, phi, y, seen), start, optimizer, num_steps, lambda a: a, every
         )[1]
 
@@ -223,7 +221,7 @@ def unit(key, tasks, new, size, settings):
     }
     phi, y = at_all(drawn, size, tasks, new)
     scale = np.full(len(y), best(drawn, settings)[MCMC])
-    return drawn | moons_redrawn.kept(
+    return drawn | network_fits.thinned_run(
         sample(key("heads"), phi, y, np.ones(y.shape), scale, **settings["chains"])
     )
 

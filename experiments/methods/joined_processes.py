@@ -1,8 +1,8 @@
 """Joins processes into one JAX program, after a look for what would make JAX abort, or wait.
 
-    processes.join()  # in a job of SLURM, Open MPI or a cloud, whose settings JAX reads
-    processes.join(2, 0, "127.0.0.1:9876")  # by hand: this is process 0 of 2
-    mesh = processes.grid(num_rows=2)
+    joined_processes.join()  # in a job of SLURM, Open MPI or a cloud, whose settings JAX reads
+    joined_processes.join(2, 0, "127.0.0.1:9876")  # by hand: this is process 0 of 2
+    mesh = joined_processes.grid(num_rows=2)
 
 ``join`` calls ``jax.distributed.initialize``. It comes before BlackJAX is imported, which would
 start JAX alone. When a process dies JAX ends the others with a message; when one stops without

@@ -10,7 +10,9 @@ A point's position depends on the angle, and so does its label given the positio
 of the angle is the joint density p(x, y | angle) of the labelled points, and the position of the
 test point counts, too:
 
-    p(y* | x*, D) = sum over angles of p(angle | D) p(x*, y* | angle), over the same of both classes.
+    p(y* | x*, D) = sum over angles of p(angle | D) p(x*, y* | angle),
+
+over the same of both classes.
 
 The networks never model positions. What labels alone could tell has p(y | x, angle) in place of the
 joint density, and nothing of the test point.

@@ -5,7 +5,7 @@ All follow from the keys of their names. What is cached serves the arms that a w
 redraw after the other.
 """
 
-from helpers import densities, diagnostics, hierarchical, networks
+from helpers import common, copies, densities, diagnostics, hierarchical, networks
 from helpers.common import take
 
 from functools import lru_cache, partial
@@ -13,14 +13,13 @@ from functools import lru_cache, partial
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
-from experiments.methods import copies, fitted_priors
-from experiments.problems import moons_redrawn, new_tasks
+from experiments.methods import fitted_priors, network_fits, runs, scoring
+from experiments.problems import new_tasks
 
 SETTINGS = {
     "seed": new_tasks.SEED,
-    "num_chains": moons_redrawn.NUM_CHAINS,
-    "tempered": moons_redrawn.TEMPERED,
+    "num_chains": network_fits.NUM_CHAINS,
+    "tempered": network_fits.TEMPERED,
     "group_warmup": 300,
     "group_draws": 1000,
     "mean_every": 10,  # of draws, for the reference that is their own mean
@@ -49,11 +48,11 @@ def posterior(redraw, num_draws):
     seen = new_tasks.training(redraw)
     observed = densities.observe(seen.x_train, seen.y_train)
     key, shapes = (
-        shared.key(SETTINGS["seed"], "group", redraw),
+        common.key(SETTINGS["seed"], "group", redraw),
         hierarchical.shapes(NETWORK, new_tasks.NUM_TASKS, 2),
     )
     sizes = {"num_warmup": SETTINGS["group_warmup"], "num_samples": num_draws}
-    return moons_redrawn.fit_hierarchical(key, LOG_DENSITY, shapes, observed, **sizes)
+    return network_fits.fit_hierarchical(key, LOG_DENSITY, shapes, observed, **sizes)
 
 
 def densest(draws, log_density):
@@ -79,7 +78,7 @@ def aligned(redraw, num_draws, reference):
 @lru_cache(maxsize=3)
 def predictive(redraw, num_draws, reference):
     """Return networks of a task not yet seen, [chain, draw, weight]."""
-    key = shared.key(SETTINGS["seed"], "predictive", redraw)
+    key = common.key(SETTINGS["seed"], "predictive", redraw)
     return np.asarray(fitted_priors.group_predictive(key, aligned(redraw, num_draws, reference)))
 
 
@@ -113,8 +112,8 @@ def fitted(redraw, num_draws, reference):
             "after": aligned(redraw, num_draws, reference)["mean"],
         },
         "log_sd": found.draws["log_sd"],
-        "p": moons_redrawn.probabilities(LOGITS, found.draws, old.x_test),
-        **shared.kept_of(found),
+        "p": network_fits.probabilities(LOGITS, found.draws, old.x_test),
+        **runs.kept_run(found),
     }
 
 
@@ -151,5 +150,5 @@ def score(drawn):
         }
     return {
         "scores": kept,
-        "checks": moons_redrawn.checked(drawn, drawn["p"], log_sd=drawn["log_sd"]),
+        "checks": scoring.check_of_run(drawn, drawn["p"], log_sd=drawn["log_sd"]),
     }

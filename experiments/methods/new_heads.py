@@ -2,13 +2,13 @@
 labels.
 
 Features are trained on all training tasks together, a head each, with N(0, 1 / penalty) on every
-weight; ``heads`` of ``what_the_gain_is_made_of`` has the network. A new task gets the features as
+weight; ``heads`` has the network. A new task gets the features as
 they are, and a head of prior N(0, s^2). Penalty and s are chosen by training tasks that the
 features have not seen: of three folds of the tasks each is left out in turn and plays the new ones,
 as in ``scales_by_labels``.
 """
 
-from helpers import densities
+from helpers import densities, training
 
 from functools import partial
 
@@ -18,9 +18,7 @@ import numpy as np
 import optax
 from jax.scipy.stats import multivariate_normal
 
-from experiments import shared
-from experiments.methods import heads
-from experiments.problems import moons_redrawn
+from experiments.methods import heads, scoring
 
 SETTINGS = {
     "penalties": [0.03, 0.1, 0.3, 1.0, 3.0],
@@ -59,7 +57,7 @@ def train(keys, penalties, x, y, width):
 
         of_tasks = jax.random.normal(key_heads, (len(x), width)) / np.sqrt(width)
         start = {"network": heads.network(width).init(key_network, x[0]), "heads": of_tasks}
-        return shared.train(
+        return training.train(
             loss, start, optax.adam(SETTINGS["learning_rate"]), SETTINGS["num_steps"]
         )[0]["network"]
 
@@ -148,7 +146,7 @@ def left_out(f, y, size, normals):
     found = []
     for scale in SCALES:
         p = np.asarray(predict(scale * x, labels, np.float32(seen), scale * x, normals))
-        found.append([moons_redrawn.score_of(one[~seen], labels[~seen])["nll"] for one in p])
+        found.append([scoring.score_of(one[~seen], labels[~seen])["nll"] for one in p])
     return np.array(found).T
 
 

@@ -2,7 +2,7 @@
 several starts.
 """
 
-from helpers import densities
+from helpers import densities, training
 from helpers.common import take
 
 from functools import partial
@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from experiments import shared
 from experiments.methods.learnt_group import NETWORK
 from experiments.problems.new_tasks import NUM_LABELS
 
@@ -42,7 +41,9 @@ def tuned(params, x, y, weight, optimizer, rate, num_steps):
 
     def one_task(x, y, weight):
         loss = partial(mean_loss, x=x, y=y, weight=weight)
-        return shared.train(loss, params, optimizer(rate), num_steps, keep=lambda params: params)[1]
+        return training.train(loss, params, optimizer(rate), num_steps, keep=lambda params: params)[
+            1
+        ]
 
     return jax.tree.map(lambda a: jnp.moveaxis(a, 0, 1), jax.vmap(one_task)(x, y, weight))
 
@@ -102,7 +103,7 @@ def meta_train(key, x, y, rate):
     def of_task(params, x, y, key):
         support = jax.random.permutation(key, NUM_LABELS) < INNER["labels"]
         loss = partial(mean_loss, x=x, y=y, weight=support.astype(jnp.float32))
-        adapted = shared.train(loss, params, optax.sgd(rate), INNER["steps"])[0]
+        adapted = training.train(loss, params, optax.sgd(rate), INNER["steps"])[0]
         return jax.grad(mean_loss)(adapted, x, y, 1 - support.astype(jnp.float32))
 
     def step(carry, key):

@@ -1,12 +1,12 @@
 """One posterior over the devices of a mesh: what is a sum over data or tasks is summed where they
 lie.
 
-A mesh of ``processes.grid`` has rows. Chains are divided among rows, which talk after warm-up, when
+A mesh of ``joined_processes.grid`` has rows. Chains are divided among rows, which talk after warm-up, when
 chains agree on a metric, and after a stretch, when every process gets the draws of all. Within a
 row data are divided among devices, which talk once a gradient: a sum.
 
-    total = sharded.summed(lambda params, _, observed: log_likelihood(params, observed).sum())
-    log_density = lambda params, observed: densities.log_prior(params, scales) + total(params, None, observed)
+    total = sharded_sums.summed(lambda params, _, seen: log_likelihood(params, seen).sum())
+    log_density = lambda params, seen: log_prior(params) + total(params, None, seen)
     posterior = sharded.sample(key, log_density, starts, mesh, data=observed)
 
 Draws are those of ``mcmc.sample`` but for rounding. They do not depend on how many processes share
@@ -29,16 +29,12 @@ import jax.numpy as jnp
 import numpy as np
 from blackjax.adaptation.step_size import DualAveragingAdaptationState, dual_averaging_adaptation
 from blackjax.mcmc.dynamic_hmc import DynamicHMCState
-from jax.experimental import multihost_utils
 from jax.flatten_util import ravel_pytree
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import Mesh
 from jaxtyping import Array, Key
 
-from experiments.methods import checkpoints
-
-# Draws are to be those of `mcmc.sample`, so its private parts (`mcmc._check`, `mcmc._share`,
-# `hmc._flat`) are used here, and not written again. The tests of the draws fail if those change.
-AXIS = "data"
+from experiments.methods import checkpoints, meshes
+from experiments.problems import sharded_sums
 
 
 class Carry(NamedTuple):
@@ -55,86 +51,6 @@ class Carry(NamedTuple):
 # The shapes of the trees that are kept.
 CARRY = Carry(DynamicHMCState(0, 0, 0, 0), DualAveragingAdaptationState(0, 0, 0, 0, 0), 0, 0, 0, 0)
 DRAWN = 0, hmc.Stats(0, 0, 0, 0, 0)
-
-
-def place(tree: Any, mesh: Mesh, axis: str | None = None) -> Any:
-    """Put a tree on the devices of a mesh, its leading axis divided along one of the mesh's, or
-    whole on each.
-
-    Every process has the tree, or a memory map of it, and reads of it what its own devices take.
-
-    ValueError: a length that the mesh does not divide.
-    """
-    sharding = NamedSharding(mesh, PartitionSpec(*[axis] * (axis is not None)))
-    parts = 1 if axis is None else mesh.shape[axis]
-
-    def one(leaf):
-        if axis is not None and (not np.ndim(leaf) or len(leaf) % parts):
-            raise ValueError(
-                f"given a leaf of shape {np.shape(leaf)}, expected a leading axis in {parts} equal parts"
-            )
-        whole = leaf if np.ndim(leaf) else np.asarray(leaf)
-        return jax.make_array_from_callback(
-            whole.shape, sharding, lambda index: np.asarray(whole[index]), whole.dtype
-        )
-
-    return jax.tree.map(one, tree)
-
-
-def summed(function: Callable, gathered: bool = False) -> Callable:
-    """Return ``f(shared, own, data)``, the sum over the devices of a row of ``function(shared, own,
-    data)``.
-
-    Value and gradient are found together, and summed over devices as one vector. ``shared`` is
-    whole on each device. ``own`` is what each part of the data has for itself, such as the weights
-    of each task. It is divided like the data, and so is its gradient; or it is whole on each
-    device, and its gradient is ``gathered`` there, which ``sample`` needs. Data have gradient 0. To
-    be called under ``jax.set_mesh`` of a mesh with the axis "data".
-    """
-
-    def local(shared, own, data):
-        own = _of_this(own) if gathered else own
-        value, (of_shared, of_own) = jax.value_and_grad(function, argnums=(0, 1))(shared, own, data)
-        vector, unravel = ravel_pytree((value, of_shared))
-        return *unravel(jax.lax.psum(vector, AXIS)), _of_all(of_own) if gathered else of_own
-
-    divided, whole = PartitionSpec(AXIS), PartitionSpec()
-    of_own = whole if gathered else divided
-
-    def everywhere(shared, own, data):
-        specs = {"in_specs": (whole, of_own, divided), "out_specs": (whole, whole, of_own)}
-        return jax.shard_map(local, **specs, check_vma=False)(shared, own, data)
-
-    @jax.custom_vjp
-    def total(shared, own, data):
-        return everywhere(shared, own, data)[0]
-
-    def forward(shared, own, data):
-        value, *gradients = everywhere(shared, own, data)
-        return value, gradients
-
-    def backward(gradients, cotangent):
-        return *jax.tree.map(lambda gradient: cotangent * gradient, gradients), None
-
-    total.defvjp(forward, backward)
-    return total
-
-
-def _of_this(tree):
-    """Take this device's part of every leaf."""
-
-    def one(leaf):
-        size = len(leaf) // jax.lax.axis_size(AXIS)
-        return jax.lax.dynamic_slice_in_dim(leaf, jax.lax.axis_index(AXIS) * size, size)
-
-    return jax.tree.map(one, tree)
-
-
-def _of_all(tree):
-    """Put the parts of all devices one after the other; they travel as one vector."""
-    vector, unravel = ravel_pytree(tree)
-    parts = jax.vmap(unravel)(jax.lax.all_gather(vector, AXIS))
-    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), parts)
 
 
 def sample(
@@ -156,7 +72,7 @@ def sample(
 
     Every process calls this with the same arguments and has the whole posterior in the end. The
     density is of a position and of data, whose leading axes are divided; what it sums over data
-    goes through ``summed``. Positions are whole on every device, so what ``own`` there is, is
+    goes through ``sharded_sums.summed``. Positions are whole on every device, so what ``own`` there is, is
     ``gathered``.
 
     Args:
@@ -172,88 +88,33 @@ def sample(
     batch = mcmc._check(
         initial_positions, None, num_warmup, num_samples, target_acceptance, max_tree_depth
     )
-    (num_chains,), num_rows = batch, mesh.shape["row"]
-    if num_chains % num_rows:
-        raise ValueError(
-            f"initial_positions: given {num_chains} chains, expected a multiple of the {num_rows} rows"
-        )
-    num_nuts = 3 * num_warmup // 4
-    num_tuning = num_warmup - num_nuts
+    (num_chains,), num_tuning = batch, num_warmup - 3 * num_warmup // 4
     num_turns = num_tuning + num_samples
     every = num_turns if every is None else every
-    checks.count(every=every)
-    if num_turns % every:
-        turns = f"{num_turns} turns, those that tune the step size included"
-        raise ValueError(f"every: given {every}, expected a divisor of the {turns}")
+    _check_divided(num_chains, mesh.shape["row"], num_turns, every)
     starts = jax.tree.map(np.asarray, initial_positions)
     keys = np.asarray(jax.random.key_data(jax.random.split(key, (2, num_chains))))
-    rows = _rows(mesh, num_chains)
-    there = {row: place(data, row, AXIS) for row in {*rows.values()} if _is_mine(row)}
-
-    def each(program, *trees):
-        """Run a program for every chain that has a device here; return what all found, [chain]."""
-        found = {}
-        for chain in (chain for chain, row in rows.items() if row in there):
-            with jax.set_mesh(rows[chain]):
-                found[chain] = program(*place(take(trees, chain), rows[chain]), there[rows[chain]])
-        return together(jax.tree.map(np.asarray, found), rows)
-
-    def warm_up(key, position, data):
-        return hmc.warm_up(
-            log_density, num_nuts, target_acceptance, max_tree_depth, key, position, None, data
-        )
-
-    def begun():
-        learnt = each(_whole(warm_up), keys[0], starts)
-        _check_finite("warm-up", learnt, batch)
-        learnt, shared = mcmc._share(learnt, batch)
-        return each(
-            _whole(partial(_begin, log_density, target_acceptance)), keys[1], learnt, shared
-        )
-
+    each = _for_each_chain(mesh, num_chains, data)
+    density = log_density, target_acceptance
     turns = (
         _keys(keys[1], num_tuning, num_samples),
         np.tile(np.arange(num_turns) < num_tuning, (num_chains, 1)),
     )
-    stretch = _whole(partial(_stretch, log_density, target_acceptance))
-    settings = {
-        "num_warmup": num_warmup,
-        "num_samples": num_samples,
-        "target_acceptance": target_acceptance,
-    }
-    settings |= {
-        "max_tree_depth": max_tree_depth,
-        "every": every,
-        "chains": num_chains,
-        "key": keys.tolist(),
-    }
+    stretch = meshes.whole(partial(_stretch, *density))
+    settings = {"num_warmup": num_warmup, "num_samples": num_samples}
+    settings |= {"target_acceptance": target_acceptance, "max_tree_depth": max_tree_depth}
+    settings |= {"every": every, "chains": num_chains, "key": keys.tolist()}
+    kept = contextlib.nullcontext() if folder is None else checkpoints.opened(folder, settings)
     # BlackJAX mixes types and ranks.
-    with (
-        jax.numpy_dtype_promotion("standard"),
-        jax.numpy_rank_promotion("allow"),
-        contextlib.nullcontext()
-        if folder is None
-        else checkpoints.opened(folder, settings) as manager,
-    ):
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"), kept as manager:
         last = manager and manager.latest_step()
         if last is None:
-            carry, parts, last = begun(), [], 0
+            sizes = num_warmup - num_tuning, max_tree_depth
+            carry, parts, last = _begun(each, density, sizes, keys, starts, batch), [], 0
             if manager:
                 checkpoints.save(manager, 0, (carry, None), settings)
         else:
-            carry, _ = checkpoints.read(manager, last, (CARRY, DRAWN if last else None))
-            parts = [
-                checkpoints.read(manager, step, (CARRY, DRAWN))[1] for step in range(1, last + 1)
-            ]
-            values = each(_whole(partial(_value, log_density)), carry.chain.position, starts)
-            if not np.allclose(values, carry.chain.logdensity, rtol=1e-3):
-                found, other = (
-                    carry.chain.logdensity.tolist(),
-                    "of other data, or of another density",
-                )
-                raise ValueError(
-                    f"folder: given a run of log densities {found}, expected {values.tolist()}: {other}"
-                )
+            carry, parts = _resumed(manager, last, each, log_density, starts)
         for step in range(last + 1, num_turns // every + 1):
             stretch_turns = take(turns, np.s_[:, (step - 1) * every : step * every])
             carry, drawn = each(stretch, carry, *stretch_turns, starts)
@@ -264,34 +125,67 @@ def sample(
     return _posterior(carry, drawn, starts, target_acceptance)
 
 
-def together(found: dict[int, Any], rows: dict[int, Mesh]) -> Any:
-    """Return what was found of chains, by chain, as one tree with leading axis [chain], in every
-    process.
+def _check_divided(num_chains, num_rows, num_turns, every):
+    """Refuse chains that rows do not divide, and turns that stretches do not."""
+    if num_chains % num_rows:
+        raise ValueError(
+            f"initial_positions: given {num_chains} chains, "
+            f"expected a multiple of the {num_rows} rows"
+        )
+    checks.count(every=every)
+    if num_turns % every:
+        turns = f"{num_turns} turns, those that tune the step size included"
+        raise ValueError(f"every: given {every}, expected a divisor of the {turns}")
 
-    A chain's numbers come from the process that has the first device of its row.
+
+def _for_each_chain(mesh, num_chains, data):
+    """Return what runs a program for every chain that has a device here, and returns what all
+    found, [chain].
     """
-    owner = np.array([row.devices.flat[0].process_index for row in rows.values()])
-    shape = jax.tree.map(
-        lambda a: np.zeros((len(rows), *a.shape), a.dtype), next(iter(found.values()))
-    )
-    for chain, tree in found.items():
-        jax.tree.map(lambda whole, part: whole.__setitem__(chain, part), shape, tree)
-    return take(multihost_utils.process_allgather(shape), np.s_[owner, np.arange(len(rows))])
+    rows = meshes.rows_of_chains(mesh, num_chains)
+    there = {
+        row: meshes.place(data, row, sharded_sums.AXIS)
+        for row in {*rows.values()}
+        if meshes.is_mine(row)
+    }
+
+    def each(program, *trees):
+        found = {}
+        for chain in (chain for chain, row in rows.items() if row in there):
+            with jax.set_mesh(rows[chain]):
+                placed = meshes.place(take(trees, chain), rows[chain])
+                found[chain] = program(*placed, there[rows[chain]])
+        return meshes.together(jax.tree.map(np.asarray, found), rows)
+
+    return each
 
 
-def _rows(mesh, num_chains):
-    """Return the row of devices of each chain, as a mesh of its own."""
-    rows = [Mesh(devices, (AXIS,)) for devices in mesh.devices]
-    return {chain: rows[chain * len(rows) // num_chains] for chain in range(num_chains)}
+def _begun(each, density, sizes, keys, starts, batch):
+    """Return chains before their first turn: warmed up, with the metric on which they agree."""
+    (log_density, target_acceptance), (num_nuts, max_tree_depth) = density, sizes
+
+    def warm_up(key, position, data):
+        return hmc.warm_up(
+            log_density, num_nuts, target_acceptance, max_tree_depth, key, position, None, data
+        )
+
+    learnt = each(meshes.whole(warm_up), keys[0], starts)
+    _check_finite("warm-up", learnt, batch)
+    learnt, shared = mcmc._share(learnt, batch)
+    return each(meshes.whole(partial(_begin, *density)), keys[1], learnt, shared)
 
 
-def _is_mine(row):
-    return any(device.process_index == jax.process_index() for device in row.devices.flat)
-
-
-def _whole(program):
-    """Compile a program so that each device of a row has all that it returns."""
-    return jax.jit(lambda *args: jax.lax.with_sharding_constraint(program(*args), PartitionSpec()))
+def _resumed(manager, last, each, log_density, starts):
+    """Return how the chains of a run that is kept go on, and what its stretches drew."""
+    carry, _ = checkpoints.read(manager, last, (CARRY, DRAWN if last else None))
+    parts = [checkpoints.read(manager, step, (CARRY, DRAWN))[1] for step in range(1, last + 1)]
+    values = each(meshes.whole(partial(_value, log_density)), carry.chain.position, starts)
+    if not np.allclose(values, carry.chain.logdensity, rtol=1e-3):
+        raise ValueError(
+            f"folder: given a run of log densities {carry.chain.logdensity.tolist()}, "
+            f"expected {values.tolist()}: of other data, or of another density"
+        )
+    return carry, parts
 
 
 def _keys(keys, num_tuning, num_samples):

@@ -1,8 +1,10 @@
 """Minibatches from files larger than memory: the same samplers and fits, one stretch of steps after
 the other.
 
-    draws = streamed.sample(key, algorithm, starts, folder, batch_size=100, step_size=1e-3, ...)  # as sgmcmc.sample
-    state, losses = streamed.fit(key, svi, folder, batch_size=100, num_steps=10_000)  # NumPyro's SVI
+    draws = streamed.sample(key, algorithm, starts, folder, batch_size=100, step_size=1e-3, ...)
+    state, losses = streamed.fit(key, svi, folder, batch_size=100, num_steps=10_000)
+
+The first is as ``sgmcmc.sample``, the second takes NumPyro's ``SVI``.
 
 A folder has a file NAME.npy for each array of the data, all with leading axis [datum]. They are
 mapped into memory for a stretch of steps, whose rows are read, and then let go. Memory grows with a

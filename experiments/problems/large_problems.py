@@ -2,7 +2,7 @@
 position, and the data.
 """
 
-from helpers import densities, hierarchical, networks
+from helpers import common, densities, hierarchical, networks
 from helpers.data import rotated_moons, two_moons
 
 from collections.abc import Callable
@@ -13,18 +13,17 @@ import jax.numpy as jnp
 import numpy as np
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments import shared
-from experiments.methods import sharded
+from experiments.problems import sharded_sums
 
 PRIOR_SCALES = [0.5, 1.0, 6.0]
 
 
 def moons(num_rows: int) -> tuple[Callable, Any, densities.Observed]:
     """One network on so many rows of two moons; rows are what is divided."""
-    points = two_moons(shared.key(11, "moons"), num_rows)
+    points = two_moons(common.key(11, "moons"), num_rows)
     network, scales = networks.MLP(), jnp.array(PRIOR_SCALES)
     of_labels = densities.label_log_likelihood(network)
-    total = sharded.summed(lambda params, _, observed: of_labels(params, observed).sum())
+    total = sharded_sums.summed(lambda params, _, observed: of_labels(params, observed).sum())
 
     def log_density(params, observed):
         return densities.log_prior(params, scales) + total(params, None, observed)
@@ -40,7 +39,7 @@ def tasks(num_tasks: int, gathered: bool = True) -> tuple[Callable, Any, densiti
     The gradient of each task's own weights is gathered on all devices, for a sampler, or stays
     where it is.
     """
-    drawn = rotated_moons(shared.key(11, "tasks"), num_tasks, num_test=1)
+    drawn = rotated_moons(common.key(11, "tasks"), num_tasks, num_test=1)
     network, hyperprior = networks.MLP(), tfd.HalfNormal(1.0)
     of_labels = densities.label_log_likelihood(network)
     of_tasks = hierarchical.sum_over_tasks(lambda weights, task: of_labels(weights, task).sum())
@@ -50,7 +49,7 @@ def tasks(num_tasks: int, gathered: bool = True) -> tuple[Callable, Any, densiti
         of_offset = hierarchical.log_prior({"mean": {}, "log_sd": {}, "offset": offset}, hyperprior)
         return of_offset + of_tasks(weights, observed)
 
-    total = sharded.summed(part, gathered)
+    total = sharded_sums.summed(part, gathered)
 
     def log_density(position, observed):
         common = {name: position[name] for name in ("mean", "log_sd")}

@@ -4,13 +4,11 @@ names.
 A redraw is a number, or "sources": the sources' own tasks as training tasks, as the page has them.
 """
 
-from helpers import data, densities
+from helpers import common, data, densities
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-
-from experiments import shared
 
 SEED = 3020
 NUM_TASKS, NUM_LABELS, NUM_TEST = 18, 50, 500
@@ -23,13 +21,13 @@ def training(redraw):
     """Return the tasks from which a prior is learnt."""
     if redraw == "sources":
         return data.source_moons()
-    return draw_moons(shared.key(SEED, "training", redraw), NUM_TASKS, NUM_LABELS, 2, 0.3)
+    return draw_moons(common.key(SEED, "training", redraw), NUM_TASKS, NUM_LABELS, 2, 0.3)
 
 
 def new(kind, redraw):
     """Return tasks never seen; those of other kinds are turned, scaled and sized as the moons."""
-    moons = draw_moons(shared.key(SEED, "new", redraw), NUM_TASKS, NUM_LABELS, NUM_TEST, 0.3)
-    key, num_points = shared.key(SEED, kind, redraw), NUM_LABELS + NUM_TEST
+    moons = draw_moons(common.key(SEED, "new", redraw), NUM_TASKS, NUM_LABELS, NUM_TEST, 0.3)
+    key, num_points = common.key(SEED, kind, redraw), NUM_LABELS + NUM_TEST
     if kind == "moons, more labels":
         further = data.redraw_test(key, moons, MORE - NUM_LABELS)
         x, y = (jnp.concatenate(pair, axis=1) for pair in zip(moons[:2], further[2:4], strict=True))

@@ -2,7 +2,7 @@
 compared of it.
 """
 
-from helpers import data, densities, networks
+from helpers import common, data, densities, networks
 from helpers.common import take
 
 from functools import cache
@@ -12,8 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
-
-from experiments import shared
 
 NETWORK = networks.MLP()
 SHAPES = networks.parameter_shapes(NETWORK, 2)
@@ -47,7 +45,7 @@ def tasks(kind: str) -> data.Tasks:
         raise ValueError(f"kind: given {kind!r}, expected 'ladder' or 'tuning'")
     if kind == "ladder":
         return take(data.fresh_moons(), np.s_[:NUM_TASKS])
-    return data.rotated_moons(shared.key(9001, "tuning tasks"), NUM_TUNING, 50, 1000)
+    return data.rotated_moons(common.key(9001, "tuning tasks"), NUM_TUNING, 50, 1000)
 
 
 @cache

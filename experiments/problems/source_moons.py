@@ -1,10 +1,6 @@
-"""What the page on minibatches and its experiments share: the source's data, and schedules of step
-sizes.
-"""
+"""The data of the source of stochastic gradient Fisher scoring."""
 
 from helpers.data import Tasks, to_task
-
-from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -26,21 +22,3 @@ def fisher_source_moons(key: Key[Array, ""]) -> Tasks:
     x = to_task(raw, jnp.float32(0.0), location, scale)
     parts = x[:500], y[:500], x[500:], y[500:], jnp.float32(0.0), location, scale
     return Tasks(*(part[None] for part in parts))
-
-
-def cyclical(first: float, length: int) -> Callable[[Array], Array]:
-    """Return step sizes that fall from ``first`` to 0 as half a cosine every ``length`` steps
-    (Zhang et al. 2020).
-    """
-    return lambda step: first / 2 * (1 + jnp.cos(jnp.pi * (step % length) / length))
-
-
-def decaying(first: float, offset: float = 1000.0, power: float = 0.55) -> Callable[[Array], Array]:
-    """Return ``first (1 + t / offset)^-power``: infinite sum, finite sum of squares (Welling and
-    Teh 2011).
-
-    ValueError: a power of 1/2 or less, or above 1, for which one of the two sums fails.
-    """
-    if not 0.5 < power <= 1:
-        raise ValueError(f"power: given {power}, expected a number above 0.5, at most 1")
-    return lambda step: first * (1 + step / offset) ** -power

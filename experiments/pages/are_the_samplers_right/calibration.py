@@ -6,13 +6,13 @@ other than one, as if some labels had been forgotten; and one that returns draws
 sees no data.
 """
 
-from helpers import data, densities, diagnostics, mcmc, networks, verify
+from helpers import common, data, densities, diagnostics, mcmc, networks, verify
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
+from experiments.methods import runs
 
 SETTINGS = {
     "seed": 4001,
@@ -61,7 +61,7 @@ def simulated(first, count):
     """
     x = data.source_moons().x_train[0]
     keys = jnp.stack(
-        [shared.key(SETTINGS["seed"], "replication", i) for i in range(first, first + count)]
+        [common.key(SETTINGS["seed"], "replication", i) for i in range(first, first + count)]
     )
     truth, y = _simulate(keys, x)
     return truth, densities.observe(np.broadcast_to(x, (count, *x.shape)), y, jnp.ones(3))
@@ -110,7 +110,7 @@ def unit(sampler, first, count):
     truth, observed = simulated(first, count)
     kept = {"truth": jax.jit(jax.vmap(quantities))(truth, observed)}
     key_start, key_chains = (
-        shared.key(SETTINGS["seed"], part, sampler, first) for part in ("starts", "chains")
+        common.key(SETTINGS["seed"], part, sampler, first) for part in ("starts", "chains")
     )
     batch, power = (count, SETTINGS["num_chains"]), SETTINGS["samplers"][sampler]
     if power == 0:
@@ -121,7 +121,7 @@ def unit(sampler, first, count):
     weighted = observed._replace(weight=power * observed.weight)
     sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
     posterior = mcmc.sample(key_chains, FLAT, starts, tasks=weighted, **sizes)
-    kept |= shared.kept_of(posterior)
+    kept |= runs.kept_run(posterior)
     return kept | {"values": of_draws(posterior.draws, observed)}
 
 
@@ -136,13 +136,13 @@ def score(drawn, **_):
     thinned = values[:, :, :: SETTINGS["thin"]].reshape(len(values), -1, len(QUANTITIES))
     leading = np.moveaxis(values, 0, 2)  # [chain, draw, replication, quantity]
     below = (leading < truth).astype(float)
-    posterior = shared.run_of(drawn)
+    posterior = runs.run_from(drawn)
     return {
         "ranks": verify.ranks(thinned, truth).tolist(),
         "below": below.mean(axis=(0, 1)).tolist(),
         "below_error": diagnostics.standard_error(below).tolist(),
         "ess": diagnostics.summarize(leading).ess_bulk.reshape(truth.shape).tolist(),
-        "check": shared.diagnosed(posterior, values),
+        "check": runs.diagnosis(posterior, values),
     }
 
 
@@ -164,9 +164,9 @@ def rows(scored):
             "num_draws": num_draws,
             "ranks": {name: ranks[:, i].tolist() for i, name in enumerate(QUANTITIES)},
             "distance": dict(
-                zip(QUANTITIES, shared.rank_distance(ranks, num_draws).tolist(), strict=True)
+                zip(QUANTITIES, verify.rank_distance(ranks, num_draws).tolist(), strict=True)
             ),
-            "band": shared.rank_band(len(ranks), num_draws, SETTINGS["threshold_chance"]),
+            "band": verify.rank_band(len(ranks), num_draws, SETTINGS["threshold_chance"]),
             "ess": [],
         }
         if "check" in parts[0]:

@@ -5,14 +5,12 @@ in turns with the base, on the same core within the same seconds: units may run 
 machines.
 """
 
-from helpers import densities, hierarchical, mcmc, networks
-
-import time
+from helpers import common, densities, hierarchical, mcmc, networks
 
 import jax
 import numpy as np
 
-from experiments import shared
+from experiments.methods import gradient_timer
 
 SETTINGS = {
     "seed": 4002,
@@ -41,7 +39,7 @@ SMALL = units()["tasks 18"]
 def problem(tasks, points, width):
     """Return a density, a position and data of one size."""
     key_x, key_y, key_position = (
-        shared.key(SETTINGS["seed"], part) for part in ("x", "y", "position")
+        common.key(SETTINGS["seed"], part) for part in ("x", "y", "position")
     )
     x = jax.random.normal(key_x, (tasks, points, 2))
     observed = densities.observe(x, jax.random.bernoulli(key_y, 0.5, x.shape[:2]).astype(int))
@@ -50,40 +48,11 @@ def problem(tasks, points, width):
     return hierarchical.log_density(network), position, observed
 
 
-def timer(log_density, position, observed):
-    """Return a function that times a value with its gradient, in seconds of a core, in a loop long
-    for the clock.
-
-    The value comes with the gradient in every sampler, and XLA compiles both together, into other
-    code than for the gradient alone.
-    """
-
-    @jax.jit
-    def loop(position, observed, count):
-        def step(_, carry):
-            position, total = carry
-            value, slope = jax.value_and_grad(log_density)(position, observed)
-            return jax.tree.map(lambda a, b: a + 1e-7 * b, position, slope), total + value
-
-        return jax.lax.fori_loop(0, count, step, (position, 0.0))
-
-    def seconds(count):
-        begin = time.process_time()
-        jax.block_until_ready(loop(position, observed, count))
-        return time.process_time() - begin
-
-    seconds(1)  # compiles
-    count = 4
-    while seconds(count) < SETTINGS["seconds_a_run"]:
-        count *= 2
-    return lambda: seconds(count) / count
-
-
 def unit(what, value, runs):
     """Time gradients of one size and of the base in turns."""
     base = SETTINGS["base"]
     at_size = problem(**{**base, what: value})
-    of_base, of_size = timer(*problem(**base)), timer(*at_size)
+    of_base, of_size = gradient_timer.timer(*problem(**base)), gradient_timer.timer(*at_size)
     seconds = np.array([(of_base(), of_size()) for _ in range(runs)])
     return {
         "seconds": seconds,

@@ -6,14 +6,14 @@ cold (Wenzel et al. 2020), and T = 1 is Bayes' rule. The prior is normal, with o
 deviation for all weights or one for each layer. All cells are asked of the same tasks.
 """
 
-from helpers import densities, mcmc, networks
+from helpers import common, densities, mcmc, networks
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from experiments import shared
+from experiments.methods import runs
 from experiments.pages.comparing_inference import uses
 from experiments.problems import moons_redrawn, six_tasks
 
@@ -50,11 +50,11 @@ def unit(temperature: float, prior: str) -> dict:
     tasks = uses.problem().tasks
     observed = densities.observe(tasks.x_train, tasks.y_train, PRIORS[prior])
     posterior = run(
-        shared.key(uses.SEED, "cold", f"{temperature:g}", prior), observed, temperature, **RUN
+        common.key(uses.SEED, "cold", f"{temperature:g}", prior), observed, temperature, **RUN
     )
     return {
         "vectors": np.asarray(six_tasks.vector_of(posterior.draws)),
-        **shared.kept_of(posterior),
+        **runs.kept_run(posterior),
     }
 
 
@@ -85,7 +85,7 @@ def score(drawn: dict, temperature: float, prior: str) -> dict:
         mean.append([one["mean"] for one in each])
         joint.append([one["joint"] for one in each])
         some.append(p[:, ::80].reshape(*vectors.shape[:2], -1))
-    check = shared.diagnosed(shared.run_of(drawn), np.stack(some))
+    check = runs.diagnosis(runs.run_from(drawn), np.stack(some))
     return {
         "check": check,
         **uses.as_lists(uses.measured(np.array(mean), np.array(joint), found.q)),

@@ -9,7 +9,17 @@ power, which is little for a posterior in which chains need hundreds of draws to
 of features to another: so some of them, resampled, move on as chains.
 """
 
-from helpers import data, densities, diagnostics, hierarchical, mcmc, networks
+from helpers import (
+    common,
+    data,
+    densities,
+    diagnostics,
+    hierarchical,
+    mcmc,
+    networks,
+    predict,
+    tempering,
+)
 from helpers.common import take
 
 from collections.abc import Callable
@@ -21,12 +31,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
+from experiments.methods import region_masses, runs, smc
 from experiments.pages.comparing_inference.references import double_precision, posterior_gradients
-from experiments.pages.hierarchical_bnn import masses
-from experiments.pages.regression import variants
-from experiments.pages.svi import spiral, spiral_references
-from experiments.problems import regions, six_tasks
+from experiments.problems import regions, six_tasks, spirals, wave_networks
 
 RUN = {
     "seed": 9020,
@@ -93,30 +100,30 @@ def _hierarchical():
 
 
 def _regression():
-    model, x = variants.build(VARIANT), variants.wave(0).grid[::4]
+    model, x = wave_networks.build(VARIANT), wave_networks.wave(0).grid[::4]
 
     def predict(position):
         return model.network.apply(position["params"], x)
 
-    observed = variants.measured(VARIANT, 0)
+    observed = wave_networks.measured(VARIANT, 0)
     return Problem(
         model.log_density, model.shapes, observed, predict, lambda d: {"noise": d["log_noise"]}
     )
 
 
 def _spiral():
-    line = jnp.linspace(-0.6, 0.6, spiral_references.SETTINGS["grid"])
+    line = jnp.linspace(-0.6, 0.6, spirals.SETTINGS["grid"])
     near = jnp.stack(jnp.meshgrid(line, line), axis=-1).reshape(-1, 2)
-    x = jnp.concatenate([near, spiral_references.far_points(12)])
+    x = jnp.concatenate([near, spirals.far_points(12)])
 
     def predict(position):
-        return jax.nn.softmax(spiral.NETWORK.apply(position, x)).ravel()
+        return jax.nn.softmax(spirals.NETWORK.apply(position, x)).ravel()
 
-    train, _, _ = spiral.problem(0)
+    train, _, _ = spirals.problem(0)
     observed = densities.observe(train.x, train.y, 2 * [RUN["prior_scale"]], num_classes=3)
-    shapes = networks.parameter_shapes(spiral.NETWORK, 2)
+    shapes = networks.parameter_shapes(spirals.NETWORK, 2)
     return Problem(
-        densities.flat_log_density(spiral.NETWORK), shapes, observed, predict, lambda draws: {}
+        densities.flat_log_density(spirals.NETWORK), shapes, observed, predict, lambda draws: {}
     )
 
 
@@ -142,7 +149,7 @@ def unit(posterior: str, method: str, run: int) -> dict:
     Of SMC those of the particles [particle], with weights, and predictions of those that moved on
     [chain, draw, point].
     """
-    key, asked = shared.key(RUN["seed"], posterior, method, run), problem(posterior)
+    key, asked = common.key(RUN["seed"], posterior, method, run), problem(posterior)
     if method == "SMC":
         return cloud_and_chains(key, asked)
     found = chains(key, asked, posterior)
@@ -152,9 +159,9 @@ def unit(posterior: str, method: str, run: int) -> dict:
     )
     learnt = {"log_scales": log_scales} if log_scales else {}
     return {
-        "predictions": shared.of_draws(asked.predict, thinned),
+        "predictions": predict.of_draws(asked.predict, thinned),
         **learnt,
-        **shared.kept_of(found),
+        **runs.kept_run(found),
     }
 
 
@@ -169,7 +176,9 @@ def chains(key, asked, posterior):
         observed = jax.tree.map(_doubled, asked.observed)
         if posterior == "hierarchical":
             given = {**RUN["tempered"], "num_started": RUN["num_chains"]}
-            starts = shared.tempered_starts(key_start, asked.log_density, shapes, observed, **given)
+            starts = tempering.tempered_starts(
+                key_start, asked.log_density, shapes, observed, **given
+            )
         else:
             starts = mcmc.normal_starts(key_start, shapes, (RUN["num_chains"],))
         found = mcmc.sample(key_chains, asked.log_density, starts, data=observed, **sizes)
@@ -196,11 +205,11 @@ def cloud(key, observed):
         )
 
     def log_likelihood(position):
-        return masses.TOTAL(hierarchical.task_weights(position, num_tasks), observed)
+        return region_masses.TOTAL(hierarchical.task_weights(position, num_tasks), observed)
 
     key_begin, key_path = jax.random.split(key)
-    begin = masses.confined(key_begin, prior, RUN["region"], num_tasks, RUN["particles"])
-    return masses.anneal(key_path, begin, log_prior, log_likelihood)
+    begin = region_masses.confined(key_begin, prior, RUN["region"], num_tasks, RUN["particles"])
+    return smc.anneal(key_path, begin, log_prior, log_likelihood)
 
 
 def cloud_and_chains(key, asked):
@@ -219,7 +228,7 @@ def cloud_and_chains(key, asked):
         ),
         "log_scales": state.particles["log_sd"],
         "weights": state.weights,
-        "after": shared.of_draws(asked.predict, thinned),
+        "after": predict.of_draws(asked.predict, thinned),
         "log_scales_after": after.draws["log_sd"],
         **path,
     }
@@ -248,7 +257,7 @@ def score(drawn: dict, posterior: str, method: str, run: int) -> dict:
     moves = predictions.std(axis=(0, 1)) >= RUN["least_sd"]
     others = {"log scales": log_scales} if log_scales else {}
     return {
-        "check": shared.diagnosed(shared.run_of(drawn), predictions[..., moves], **others),
+        "check": runs.diagnosis(runs.run_from(drawn), predictions[..., moves], **others),
         "gradients": float(posterior_gradients(drawn, RUN["sizes"][posterior]["num_warmup"])),
         "compared": int(moves.sum()),
         "mean": six_tasks.rounded(predictions.mean(axis=(0, 1)), 6),

@@ -2,8 +2,8 @@
 seeds.
 
 The unit of cost is one gradient of one task's log density, summed over chains, with what warm-up
-and tuning of that very run take (``fits``, ``chains``). Settings are those that ``tuning`` chose on
-other tasks. A cell in which a method is not defined says why and has no run.
+and tuning of that very run take (``approximations``, ``samplers``). Settings are those that
+``tuning`` chose on other tasks. A cell in which a method is not defined says why and has no run.
 """
 
 from helpers import metrics
@@ -45,7 +45,7 @@ def units() -> dict[str, dict]:
 
 
 def unit(name: str, budget: int, value: float, seed: int) -> dict:
-    """Return predictions of one run, as ``methods.run``."""
+    """Return predictions of one run, as ``catalogue.run``."""
     return catalogue.run(name, "ladder", budget, value, seed)
 
 

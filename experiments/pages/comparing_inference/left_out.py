@@ -10,7 +10,7 @@ A network that is fitted alone has not seen a task that is left out: its prior i
 so its probability there is 1/2.
 """
 
-from helpers import densities, hierarchical, mcmc
+from helpers import common, densities, hierarchical, mcmc
 from helpers.common import take
 
 import arviz
@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.special import logsumexp
 
-from experiments import shared
+from experiments.methods import network_fits, runs, scoring
 from experiments.problems import moons_redrawn
 
 # The number of redraws is no part of what a unit does, so that more can follow.
@@ -51,24 +51,24 @@ def problem(redraw):
 def unit(model, redraw):
     """Fit a model, then without each task in turn; probabilities at all that is asked."""
     tasks, x_new, _ = problem(redraw)
-    keys = jax.random.split(shared.key(RUN["seed"], model, redraw), 4)
+    keys = jax.random.split(common.key(RUN["seed"], model, redraw), 4)
     fit, of_tasks, of_left_out = {"flat": flat, "pooled": pooled, "hierarchical": together}[model](
         keys, tasks
     )
     num_train = tasks.x_train.shape[1]
-    p = moons_redrawn.flat_probabilities(
+    p = network_fits.flat_probabilities(
         of_tasks, jnp.concatenate([tasks.x_train, tasks.x_test], axis=1)
     )
     found = {
         "p": p[..., :num_train],
         "p_test": p[..., num_train:].mean(axis=1),
-        **shared.kept_of(fit),
+        **runs.kept_run(fit),
     }
     if model == "hierarchical":
         found["log_sd"] = fit.draws["log_sd"]
     if of_left_out is not None:
         x_new = jnp.broadcast_to(x_new, (len(tasks.x_train), *x_new.shape))
-        p = moons_redrawn.flat_probabilities(
+        p = network_fits.flat_probabilities(
             of_left_out, jnp.concatenate([tasks.x_train, x_new], axis=1)
         ).mean(axis=1)
         found |= {"p_left_out": p[..., :num_train], "p_new": p[..., num_train:]}
@@ -77,7 +77,7 @@ def unit(model, redraw):
 
 def flat(keys, tasks):
     """Fit each task alone; return the run, weights of each task, and none of those left out."""
-    fit = moons_redrawn.fit_flat(
+    fit = network_fits.fit_flat(
         keys[0], densities.observe(tasks.x_train, tasks.y_train, jnp.ones(3)), **SIZES
     )
     return fit, fit.draws, None
@@ -87,7 +87,7 @@ def pooled(keys, tasks):
     """Fit one network to all tasks, and one to all but one, for each in turn."""
     x, y = tasks.x_train, tasks.y_train
     scales = jnp.ones(3)
-    fit = moons_redrawn.fit_flat(
+    fit = network_fits.fit_flat(
         keys[0], densities.observe(x.reshape(1, -1, 2), y.reshape(1, -1), scales), **SIZES
     )
     of_tasks = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(y), *a.shape[1:])), fit.draws)
@@ -95,7 +95,7 @@ def pooled(keys, tasks):
     return (
         fit,
         of_tasks,
-        moons_redrawn.fit_flat(keys[1], densities.observe(x, y, scales), **SIZES).draws,
+        network_fits.fit_flat(keys[1], densities.observe(x, y, scales), **SIZES).draws,
     )
 
 
@@ -106,7 +106,7 @@ def together(keys, tasks):
     observed = densities.observe(tasks.x_train, tasks.y_train)
     num_tasks = len(observed.y)
     shapes = hierarchical.shapes(moons_redrawn.NETWORK, num_tasks, 2)
-    fit = moons_redrawn.fit_hierarchical(
+    fit = network_fits.fit_hierarchical(
         keys[0], moons_redrawn.HIERARCHICAL, shapes, observed, **SIZES
     )
     ends = take(fit.draws, np.s_[:, -1])
@@ -154,7 +154,7 @@ def unseen_weights(key, draws):
 
 def log_of(p, y):
     """Return the log probability of labels."""
-    p = np.clip(np.asarray(p, np.float64), moons_redrawn.LEAST, 1 - moons_redrawn.LEAST)
+    p = np.clip(np.asarray(p, np.float64), scoring.LEAST, 1 - scoring.LEAST)
     return np.where(y == 1, np.log(p), np.log1p(-p))
 
 
@@ -207,7 +207,7 @@ def score(drawn, model, redraw):
     found = {name: float(value) for name, value in found.items()} | {
         "k_hat_of_tasks": k_of_tasks.tolist()
     }
-    return found | {"check": moons_redrawn.checked(drawn, p, **log_sd)}
+    return found | {"check": scoring.check_of_run(drawn, p, **log_sd)}
 
 
 def by_task(log_p):

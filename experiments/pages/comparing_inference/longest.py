@@ -1,7 +1,7 @@
 """The six samplers that the ladder found nearest at 10^5 gradients a task, with a hundred times as
 many.
 
-Everything else is as in ``ladder``. Of each chain at most ``drawn.MOST`` draws are kept, evenly
+Everything else is as in ``ladder``. Of each chain at most ``budgets.MOST`` draws are kept, evenly
 spaced.
 """
 
@@ -35,7 +35,7 @@ def units() -> dict[str, dict]:
 
 
 def unit(name: str, value: float, budget: int, seed: int) -> dict:
-    """Return predictions of one run, as ``methods.run``."""
+    """Return predictions of one run, as ``catalogue.run``."""
     return catalogue.run(name, "ladder", budget, value, seed)
 
 

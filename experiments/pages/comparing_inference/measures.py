@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import xlogy
 
-from experiments.methods import tuned
+from experiments.methods import total_variation
 from experiments.problems import six_tasks
 
 
@@ -54,8 +54,8 @@ def apart(
     gap = np.abs(p - truth.p.mean(axis=1))[:, where].mean(axis=1)
     variance = (truth.p_error**2).mean(axis=1) / truth.p_error.shape[1]
     chance = np.sqrt(2 / np.pi * variance)[:, of_error].mean(axis=1)
-    by_task = np.array([tuned.beyond(*pair) for pair in zip(gap, chance, strict=True)])
-    return tuned.beyond(gap.mean(), chance.mean()), by_task
+    by_task = np.array([total_variation.beyond(*pair) for pair in zip(gap, chance, strict=True)])
+    return total_variation.beyond(gap.mean(), chance.mean()), by_task
 
 
 def entropy(p: np.ndarray) -> np.ndarray:
@@ -64,7 +64,7 @@ def entropy(p: np.ndarray) -> np.ndarray:
 
 
 def measured(found: dict, kind: str) -> dict:
-    """Return what a row keeps of a run of ``methods.run``: numbers of one seed; only its cost where
+    """Return what a row keeps of a run of ``catalogue.run``: numbers of one seed; only its cost where
     it failed.
     """
     groups = np.asarray(found["groups"], np.float64)  # [task, group, point]
@@ -143,12 +143,12 @@ def together(seeds: list[dict], kind: str) -> dict:
     runs = p.reshape(len(p), -1), truth.swapaxes(0, 1).reshape(truth.shape[1], -1)
     if len(p) < 2 or truth.shape[1] < 2:
         return {}
-    gap, chance = tuned.distance(*runs)
+    gap, chance = total_variation.distance(*runs)
     between = float(np.sqrt(2 / np.pi * p.var(axis=0, ddof=1)).mean())
     within = float(np.mean([one["within"] for one in seeds]))
     return {
-        "bias": tuned.beyond(gap, chance),
+        "bias": total_variation.beyond(gap, chance),
         "bias_chance": chance,
         "between": between,
-        "restarts": tuned.beyond(between, within),
+        "restarts": total_variation.beyond(between, within),
     }

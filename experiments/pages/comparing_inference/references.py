@@ -7,7 +7,7 @@ nothing of chains, metrics or warm-up, stands beside them, several runs of each 
 done for the tasks on which settings are chosen.
 """
 
-from helpers import densities, diagnostics, mcmc, metrics
+from helpers import common, densities, diagnostics, mcmc, metrics
 from helpers.common import take
 
 from collections.abc import Iterator
@@ -17,8 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
-from experiments.pages.hierarchical_bnn import masses
+from experiments.methods import runs, smc
 from experiments.problems import six_tasks
 
 RUN = {
@@ -71,7 +70,7 @@ def unit(kind: str, method: str, task: int, run: int) -> dict:
     """Return weights [chain, draw, 40] and what the sampler says of them; or particles [particle,
     40] and weights.
     """
-    key = shared.key(RUN["seed"], kind, method, task, run)
+    key = common.key(RUN["seed"], kind, method, task, run)
     observed = take(six_tasks.problem(kind).observed, task)
     return (
         particles(key, observed)
@@ -94,7 +93,7 @@ def chains(key, observed, num_chains, **sizes):
         starts = mcmc.normal_starts(key_start, shapes, (num_chains,))
         posterior = mcmc.sample(key_chains, FLAT, starts, data=observed, **sizes)
         vectors = np.asarray(six_tasks.vector_of(posterior.draws))
-        kept = jax.tree.map(np.asarray, shared.kept_of(posterior))
+        kept = jax.tree.map(np.asarray, runs.kept_run(posterior))
     gradients = posterior_gradients(kept, sizes["num_warmup"])
     return {"vectors": vectors, "gradients": gradients} | kept
 
@@ -110,7 +109,7 @@ def particles(key, observed):
     """Follow particles of the prior to the posterior of one task; in single precision."""
     key_start, key_path = jax.random.split(key)
     begin = jax.random.normal(key_start, (RUN["particles"], six_tasks.SIZE))
-    state, path = masses.anneal(
+    state, path = smc.anneal(
         key_path,
         begin,
         six_tasks.log_prior,
@@ -142,7 +141,7 @@ def score(drawn: dict, kind: str, method: str, task: int, run: int) -> dict:
     )
     thinned = np.stack([p[:: RUN["thin"], : len(y)] for p in each])
     found = {
-        "check": shared.diagnosed(shared.run_of(drawn), kept),
+        "check": runs.diagnosis(runs.run_from(drawn), kept),
         "gradients": float(drawn["gradients"]),
     }
     found |= {

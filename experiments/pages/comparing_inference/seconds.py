@@ -10,8 +10,7 @@ from helpers.common import read_result, take
 
 import numpy as np
 
-from experiments.methods import catalogue
-from experiments.pages.are_the_samplers_right import gradient_time
+from experiments.methods import catalogue, gradient_timer
 from experiments.pages.comparing_inference import longest
 from experiments.problems import six_tasks
 
@@ -44,7 +43,7 @@ def unit(name: str, budget: int, value: float, rounds: int) -> dict:
     """Return for each round seconds and gradients of a run on all tasks, and seconds of a bare
     gradient.
     """
-    bare = gradient_time.timer(
+    bare = gradient_timer.timer(
         six_tasks.log_density,
         np.zeros(six_tasks.SIZE, np.float32),
         take(six_tasks.problem().observed, 0),

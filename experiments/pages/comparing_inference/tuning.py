@@ -39,7 +39,7 @@ def budget_of(name: str) -> int:
 
 
 def unit(name: str, value: float, seed: int) -> dict:
-    """Return predictions of one run, as ``methods.run``."""
+    """Return predictions of one run, as ``catalogue.run``."""
     return catalogue.run(name, "tuning", budget_of(name), value, seed)
 
 

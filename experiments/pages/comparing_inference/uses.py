@@ -6,7 +6,7 @@ common. Every measure is an expectation over labels under the probability that m
 label is drawn.
 """
 
-from helpers import data
+from helpers import common, data
 
 from functools import cache
 from typing import NamedTuple
@@ -17,8 +17,6 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy import stats
 from scipy.special import xlogy
-
-from experiments import shared
 
 SEED = 9101
 NUM_TASKS, NUM_TRAIN, NUM_TEST, NOISE = 40, 50, 200, 0.3
@@ -43,7 +41,7 @@ class Uses(NamedTuple):
 @cache
 def problem() -> Uses:
     """Draw the tasks: none of them is one of the ladder's or of its tuning."""
-    tasks = data.rotated_moons(shared.key(SEED, "tasks"), NUM_TASKS, NUM_TRAIN, NUM_TEST, NOISE)
+    tasks = data.rotated_moons(common.key(SEED, "tasks"), NUM_TASKS, NUM_TRAIN, NUM_TEST, NOISE)
     x = jnp.stack([tasks.x_test, STRETCH * tasks.x_test], axis=1)
     q = data.bayes_optimum(tasks, x.reshape(NUM_TASKS, -1, 2), NOISE)
     return Uses(tasks, x, np.asarray(q, np.float64).reshape(x.shape[:3]))

@@ -5,16 +5,15 @@ chose. The reference is a longer run of the book's sampler. Measures are those o
 near the data and farther out.
 """
 
-from helpers import densities, svi
+from helpers import common, densities, svi
 from helpers.common import read_result, take
 
 import jax
 import numpy as np
 
-from experiments import shared
-from experiments.methods import catalogue
+from experiments.methods import catalogue, network_fits, runs, scoring
 from experiments.pages.comparing_inference import uses
-from experiments.problems import moons_redrawn, six_tasks
+from experiments.problems import six_tasks
 
 REFERENCE = "reference"
 # What has a program for one task; a single path of Pathfinder ends long before.
@@ -41,18 +40,18 @@ def unit(name: str, value: float | None) -> dict:
     """
     found, tasks = uses.problem(), uses.problem().tasks
     observed = densities.observe(tasks.x_train, tasks.y_train, six_tasks.PRIOR_SCALES)
-    key = shared.key(uses.SEED, name)
+    key = common.key(uses.SEED, name)
     x = found.x.reshape(len(found.x), -1, 2)
     if name == REFERENCE:
-        posterior = moons_redrawn.fit_flat(key, observed, **RUN)
+        posterior = network_fits.fit_flat(key, observed, **RUN)
         vectors = np.asarray(six_tasks.vector_of(posterior.draws))
         asked = {
             task: (vectors[task].reshape(-1, six_tasks.SIZE), np.full(six_tasks.SIZE, np.nan))
             for task in range(len(x))
         }
         more = {
-            "some": moons_redrawn.flat_probabilities(posterior.draws, x[:, ::80]),
-            **shared.kept_of(posterior),
+            "some": network_fits.flat_probabilities(posterior.draws, x[:, ::80]),
+            **runs.kept_run(posterior),
         }
     else:
         drawn, asked, more = _run(name, key, observed, value), {}, {}
@@ -89,7 +88,7 @@ def score(drawn: dict, name: str, value: float | None) -> dict:
     """Return measures by task, and the check of the reference's chains."""
     found = uses.as_lists(uses.measured(drawn["mean"], drawn["joint"], uses.problem().q))
     return found | (
-        {"check": moons_redrawn.checked(drawn, np.asarray(drawn["some"]))}
+        {"check": scoring.check_of_run(drawn, np.asarray(drawn["some"]))}
         if name == REFERENCE
         else {}
     )

@@ -5,14 +5,14 @@ hierarchical logistic regression. Four chains each on the sources' training data
 fresh test points a task.
 """
 
-from helpers import data, densities, diagnostics, mcmc, metrics, networks, plots
+from helpers import common, data, densities, diagnostics, mcmc, metrics, networks, plots, predict
 from helpers.common import take
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
+from experiments.methods import runs
 from experiments.problems import hierarchical_logistic
 
 SETTINGS = {
@@ -76,14 +76,14 @@ def unit(name, num_samples):
     """Sample a model; keep the draws that predict."""
     log_density, shapes, observed, _ = model(name, data.fresh_moons())
     key_start, key_chains = (
-        shared.key(SETTINGS["seed"], part, name) for part in ("starts", "chains")
+        common.key(SETTINGS["seed"], part, name) for part in ("starts", "chains")
     )
     starts = mcmc.normal_starts(key_start, shapes, (SETTINGS["num_chains"],), scale=0.5)
     sizes = {"num_warmup": SETTINGS["num_warmup"], "num_samples": num_samples}
     posterior = mcmc.sample(key_chains, log_density, starts, data=observed, **sizes)
     thin = max(1, num_samples // SETTINGS["num_kept"])
     kept = take(posterior.draws, np.s_[:, ::thin])
-    return {"draws": kept, **shared.kept_of(posterior)}
+    return {"draws": kept, **runs.kept_run(posterior)}
 
 
 def score(drawn, name, **_):
@@ -92,8 +92,8 @@ def score(drawn, name, **_):
     *_, logits = model(name, tasks)
     y = np.asarray(tasks.y_test).ravel()
     # [chain, draw, point]
-    p = np.asarray(shared.of_draws(lambda w: jax.nn.sigmoid(logits(w)), drawn["draws"]))
-    posterior = shared.run_of(drawn)
+    p = np.asarray(predict.of_draws(lambda w: jax.nn.sigmoid(logits(w)), drawn["draws"]))
+    posterior = runs.run_from(drawn)
     scores = metrics.scores(p.mean(axis=(0, 1)), y)
     return {
         "scores": scores,
@@ -103,7 +103,7 @@ def score(drawn, name, **_):
             metrics.negative_log_likelihood(of_chain.mean(axis=0), y) for of_chain in p
         ],
         "nll_by_chain_error": [diagnostics.nll_error(of_chain[None], y) for of_chain in p],
-        "check": shared.diagnosed(posterior, p[..., ::100]),
+        "check": runs.diagnosis(posterior, p[..., ::100]),
         "surfaces": surfaces(name, tasks, drawn["draws"]),
     }
 
@@ -114,6 +114,6 @@ def surfaces(name, tasks, draws):
         plots.grid(SETTINGS["grid"]), (len(tasks.y_test), SETTINGS["grid"] ** 2, 2)
     )
     *_, logits = model(name, tasks._replace(x_test=grid))
-    p = shared.chain_means(lambda w: jax.nn.sigmoid(logits(w)), draws)
+    p = predict.chain_means(lambda w: jax.nn.sigmoid(logits(w)), draws)
     p = np.asarray(p, np.float64).reshape(len(p), *grid.shape[:2])[:, SETTINGS["shown"]]
     return np.round(p, 3).tolist()

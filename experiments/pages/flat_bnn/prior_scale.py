@@ -2,20 +2,19 @@
 
 For every triple of scales, on the 18 tasks of the sources: the NLL of training points that a fit to
 the other four folds gives, which the choice is made by (the rule is that of
-``what_the_gain_is_made_of/choice``). Then, only to see afterwards whether the choice was good, four
+``cross_validation``). Then, only to see afterwards whether the choice was good, four
 chains a task on all training points, their scores on 1000 fresh test points a task, and what
 leave-one-out by importance sampling would have said.
 """
 
-from helpers import data, densities, diagnostics, mcmc, metrics, networks
+from helpers import common, data, densities, diagnostics, mcmc, metrics, networks
 
 import itertools
 
 import jax
 import numpy as np
 
-from experiments import shared
-from experiments.methods import cross_validation
+from experiments.methods import cross_validation, runs
 
 SETTINGS = {
     "seed": 2026,
@@ -49,22 +48,22 @@ def unit(scales):
     same numbers.
     """
     tasks = data.source_moons()
-    key_folds = shared.key(SETTINGS["seed"], "folds", *scales)
+    key_folds = common.key(SETTINGS["seed"], "folds", *scales)
     held_out = cross_validation.ranked(key_folds, tasks, [scales], **OF_FOLDS)[0]
     shapes = networks.parameter_shapes(NETWORK, 2)
     starts = mcmc.normal_starts(
-        shared.key(SETTINGS["seed"], "starts"), shapes, (18, SETTINGS["num_chains"])
+        common.key(SETTINGS["seed"], "starts"), shapes, (18, SETTINGS["num_chains"])
     )
     observed = densities.observe(tasks.x_train, tasks.y_train, scales)
     sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
     posterior = mcmc.sample(
-        shared.key(SETTINGS["seed"], "chains", *scales),
+        common.key(SETTINGS["seed"], "chains", *scales),
         LOG_DENSITY,
         starts,
         tasks=observed,
         **sizes,
     )
-    return {"held_out": held_out, "draws": posterior.draws, **shared.kept_of(posterior)}
+    return {"held_out": held_out, "draws": posterior.draws, **runs.kept_run(posterior)}
 
 
 @jax.jit
@@ -108,8 +107,8 @@ def score(drawn, scales):
     right_by_chain = ((p.mean(axis=2) > 0.5) == (y[:, None] == 1)).mean(axis=-1)
     errors = [diagnostics.nll_error(*of_task) for of_task in zip(p, y, strict=True)]
     mean = p.mean(axis=(1, 2))
-    posterior = shared.run_of(drawn)
-    check = shared.diagnosed(posterior, p[..., :50:10])
+    posterior = runs.run_from(drawn)
+    check = runs.diagnosis(posterior, p[..., :50:10])
     return {
         "scales": scales,
         "held_out_nll": float(drawn["held_out"].mean()),

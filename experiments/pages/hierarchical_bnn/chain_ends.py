@@ -5,7 +5,7 @@ mode found, what four chains do when the likelihood is raised to a power below o
 against the non-centred form, from the same states, at the same settings.
 """
 
-from helpers import data, densities, diagnostics, hierarchical, mcmc, networks
+from helpers import common, data, densities, diagnostics, hierarchical, mcmc, networks, predict
 from helpers.common import take
 
 from functools import lru_cache
@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
+from experiments.methods import runs
 
 SETTINGS = {
     "seed": 3004,
@@ -65,7 +65,7 @@ def observed_at(power):
 def from_starts(start, power, num_started):
     """Sample from starts N(0, start)."""
     key_start, key_chains = (
-        shared.key(SETTINGS["seed"], part, start, power) for part in ("starts", "chains")
+        common.key(SETTINGS["seed"], part, start, power) for part in ("starts", "chains")
     )
     starts = mcmc.normal_starts(
         key_start, hierarchical.shapes(NETWORK, 18, 2), (num_started,), start
@@ -115,7 +115,7 @@ def sample(kind, start, power, num_started):
     """Sample what a unit asks for; None if its mode was not found."""
     if kind == "starts":
         return from_starts(start, power, num_started)
-    key, num_chains = shared.key(SETTINGS["seed"], kind, power), SETTINGS["num_chains"]
+    key, num_chains = common.key(SETTINGS["seed"], kind, power), SETTINGS["num_chains"]
     if kind not in FORMS:
         of_mode = states(int(kind[-1]), num_started)
         if not len(of_mode["log_sd"][LAYERS[0]]):
@@ -149,8 +149,10 @@ def unit(**setting):
     return {
         "found": np.array(True),
         "log_sd": posterior.draws["log_sd"],
-        "p": shared.of_draws(lambda position: jax.nn.sigmoid(LOGITS(position, x)), posterior.draws),
-        **shared.kept_of(posterior),
+        "p": predict.of_draws(
+            lambda position: jax.nn.sigmoid(LOGITS(position, x)), posterior.draws
+        ),
+        **runs.kept_run(posterior),
     }
 
 
@@ -160,7 +162,7 @@ def score(drawn, kind, start, power, **_):
     """
     if not drawn["found"]:
         return {}
-    posterior = shared.run_of(drawn)
+    posterior = runs.run_from(drawn)
     log_sd = np.stack([drawn["log_sd"][layer] for layer in LAYERS], axis=-1)  # [chain, draw, layer]
     every, p = diagnostics.summarize(log_sd), drawn["p"]
     return {
@@ -178,7 +180,7 @@ def score(drawn, kind, start, power, **_):
         "rhat_log_sd": every.rhat.tolist(),
         "ess_log_sd": every.ess_bulk.tolist(),
         "ess_log_density": float(diagnostics.summarize(posterior.stats.log_density).ess_bulk[0]),
-        "check": shared.diagnosed(posterior, p, log_sd=drawn["log_sd"]),
+        "check": runs.diagnosis(posterior, p, log_sd=drawn["log_sd"]),
     }
 
 

@@ -6,13 +6,26 @@ standard deviation moves as slowly. Eight chains each start from N(0, 1) and a t
 which the first go on, wherever they are.
 """
 
-from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks, plots
+from helpers import (
+    common,
+    data,
+    densities,
+    diagnostics,
+    hierarchical,
+    mcmc,
+    metrics,
+    monte_carlo,
+    networks,
+    plots,
+    predict,
+    tempering,
+)
 from helpers.common import take
 
 import jax
 import numpy as np
 
-from experiments import shared
+from experiments.methods import runs
 
 LAYERS = ("Dense_0", "Dense_1", "Dense_2")
 SETTINGS = {
@@ -49,18 +62,18 @@ def unit(name, num_special, num_chains, num_started, num_samples):
     """Sample one model from where a tempered stage ends."""
     tasks = data.source_moons()
     key_tempered, key_chains = (
-        shared.key(SETTINGS["seed"], part, name) for part in ("tempered", "chains")
+        common.key(SETTINGS["seed"], part, name) for part in ("tempered", "chains")
     )
     shapes = hierarchical.shapes(NETWORK, 18, 2, special=LAYERS[:num_special])
     observed = densities.observe(tasks.x_train, tasks.y_train)
-    common = {name: SETTINGS[name] for name in ("num_warmup", "target_acceptance")}
+    sizes = {name: SETTINGS[name] for name in ("num_warmup", "target_acceptance")}
     first_stage = {
         "power": SETTINGS["power"],
         "num_started": num_started,
         "num_samples": SETTINGS["num_tempered"],
     }
-    ends = shared.tempered_starts(
-        key_tempered, LOG_DENSITY, shapes, observed, **first_stage, **common
+    ends = tempering.tempered_starts(
+        key_tempered, LOG_DENSITY, shapes, observed, **first_stage, **sizes
     )
     ends_log_sd = np.stack([ends["log_sd"][layer] for layer in LAYERS[:num_special]], axis=1)
     # To be told, not to be chosen by: where the output layer is special, it is the widest in nearly
@@ -68,13 +81,13 @@ def unit(name, num_special, num_chains, num_started, num_samples):
     reached = ends_log_sd.argmax(axis=1) == 2 if num_special == 3 else np.full(num_started, True)
     starts = take(ends, np.s_[:num_chains])
     posterior = mcmc.sample(
-        key_chains, LOG_DENSITY, starts, data=observed, num_samples=num_samples, **common
+        key_chains, LOG_DENSITY, starts, data=observed, num_samples=num_samples, **sizes
     )
     return {
         "reached": reached,
         "log_sd": posterior.draws["log_sd"],
         "draws": take(posterior.draws, np.s_[:, ::THIN]),
-        **shared.kept_of(posterior),
+        **runs.kept_run(posterior),
     }
 
 
@@ -136,7 +149,7 @@ def score(drawn, num_started, **_):
     draws, log_sd = drawn["draws"], drawn["log_sd"]
 
     def at(x, thin):
-        p = shared.of_draws(lambda w: jax.nn.sigmoid(LOGITS(w, x)), take(draws, np.s_[:, ::thin]))
+        p = predict.of_draws(lambda w: jax.nn.sigmoid(LOGITS(w, x)), take(draws, np.s_[:, ::thin]))
         return np.asarray(p)
 
     def labels(position):
@@ -146,16 +159,16 @@ def score(drawn, num_started, **_):
     p_corners = at(np.broadcast_to(CORNERS, (18, *CORNERS.shape)), 12).mean(axis=(0, 1))[
         list(SHOWN)
     ]
-    log_likelihood = np.asarray(shared.of_draws(labels, take(draws, np.s_[:, ::2])))
-    posterior = shared.run_of(drawn)
+    log_likelihood = np.asarray(predict.of_draws(labels, take(draws, np.s_[:, ::2])))
+    posterior = runs.run_from(drawn)
     predictions = p_source.reshape(*p_source.shape[:2], -1)[..., ::9]
     of_log_sd = diagnostics.summarize(log_sd)
-    accuracy_train, accuracy_train_error = shared.percent_right(p_train, tasks.y_train)
-    accuracy_test, accuracy_test_error = shared.percent_right(p_source, source.y_test)
+    accuracy_train, accuracy_train_error = monte_carlo.percent_right(p_train, tasks.y_train)
+    accuracy_test, accuracy_test_error = monte_carlo.percent_right(p_source, source.y_test)
     scores = metrics.scores(p_test.mean(axis=(0, 1)), tasks.y_test)
     return {
         "reached_of_started": [int(drawn["reached"].sum()), num_started],
-        "check": shared.diagnosed(posterior, predictions, log_sd=log_sd),
+        "check": runs.diagnosis(posterior, predictions, log_sd=log_sd),
         "rhat_log_sd": of_log_sd.rhat.tolist(),
         "ess_log_sd": np.minimum(of_log_sd.ess_bulk, of_log_sd.ess_tail).tolist(),
         "sd_by_chain": {

@@ -2,10 +2,11 @@
 ``masses_of_redraws``.
 """
 
+from experiments.methods import region_masses
 from experiments.pages.hierarchical_bnn import masses
 
 SETTINGS = {"redraws": [3, 4], "num_tasks": 18, "num_runs": 3}
-unit, score, rows = masses.unit, masses.score, masses.rows
+unit, score, rows = masses.unit, region_masses.score, masses.rows
 
 
 def units():

@@ -8,12 +8,12 @@ they say which way and not how much. With the likelihood raised to a power below
 often than with the whole of it.
 """
 
-from helpers import diagnostics, hierarchical, mcmc
+from helpers import common, diagnostics, hierarchical, mcmc
 
 import jax
 import numpy as np
 
-from experiments import shared
+from experiments.methods import runs
 from experiments.problems import regions
 
 SETTINGS = {
@@ -65,7 +65,7 @@ def unit(hyperprior, power, redraw, num_tasks):
 def sampled(hyperprior, power, redraw, num_tasks, num_samples):
     """Sample so many draws of each chain."""
     key_start, key_chains = jax.random.split(
-        shared.key(SETTINGS["seed"], redraw, num_tasks, hyperprior, power)
+        common.key(SETTINGS["seed"], redraw, num_tasks, hyperprior, power)
     )
     starts = regions.starts(
         key_start, num_tasks, SETTINGS["starts"], SETTINGS["start_scale"], SETTINGS["start_sd"]
@@ -73,12 +73,12 @@ def sampled(hyperprior, power, redraw, num_tasks, num_samples):
     sizes = {"num_warmup": SETTINGS["num_warmup"], "num_samples": num_samples}
     observed = regions.observed(redraw, num_tasks, power)
     posterior = mcmc.sample(key_chains, HIERARCHICAL[hyperprior], starts, data=observed, **sizes)
-    return {"log_sd": posterior.draws["log_sd"], **shared.kept_of(posterior)}
+    return {"log_sd": posterior.draws["log_sd"], **runs.kept_run(posterior)}
 
 
 def score(drawn, hyperprior, power, redraw, num_tasks):
     """Shares of the draws by region, and how well all chains agree."""
-    posterior = shared.run_of(drawn)
+    posterior = runs.run_from(drawn)
     log_sd = np.stack([drawn["log_sd"][layer] for layer in regions.LAYERS], axis=-1)
     inside = log_sd.argmax(axis=-1)[..., None] == np.arange(3)  # [chain, draw, region]
     by_chain = inside.mean(axis=1)
@@ -97,5 +97,5 @@ def score(drawn, hyperprior, power, redraw, num_tasks):
         "ess_log_sd": np.minimum(every.ess_bulk, every.ess_tail).tolist(),
         "gradients": float(posterior.stats.integration_steps.sum()),
         "seconds": float(drawn["warmup"]["seconds"].sum()),
-        "check": shared.diagnosed(posterior, log_sd),
+        "check": runs.diagnosis(posterior, log_sd),
     }

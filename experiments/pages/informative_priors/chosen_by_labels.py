@@ -7,11 +7,11 @@ chose by five folds. New tasks, labels, sampler and scores are those of ``transf
 pair.
 """
 
+from helpers import common
 from helpers.common import read_result
 
 import numpy as np
 
-from experiments import shared
 from experiments.engine import headlines
 from experiments.methods import learnt_group
 from experiments.pages.informative_priors import transfer
@@ -29,7 +29,7 @@ def units():
     redrawn = range(transfer.SETTINGS["num_redraws"])
     # before any label an odd network is at one half on average, whatever its scales
     chosen[0] = chosen[min(chosen)]
-    chosen[50] = [headlines.chosen()["scales"] for _ in redrawn]
+    chosen[50] = [headlines.chosen_network()["scales"] for _ in redrawn]
     few = transfer.FEW_SIZES
     wanted = [("moons", transfer.NEW_SIZES), *((kind, few) for kind in new_tasks.ELSEWHERE)]
     return {
@@ -52,7 +52,7 @@ def unit(kind, redraw, size, scales):
     """Sample every task under one prior."""
     prior = np.zeros(learnt_group.SIZE, np.float32), np.diag(np.float32(scales)[learnt_group.LAYER])
     return transfer.sampled(
-        shared.key(SETTINGS["seed"], kind, redraw), prior, new_tasks.new(kind, redraw), [size]
+        common.key(SETTINGS["seed"], kind, redraw), prior, new_tasks.new(kind, redraw), [size]
     )
 
 

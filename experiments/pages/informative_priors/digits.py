@@ -1,13 +1,13 @@
 """Few-shot digits: what is learnt of base classes becomes a prior for tasks on other classes.
 
-One redraw: a random split of the classes (``few_shot``). A prior of the hidden weights is a normal
+One redraw: a random split of the classes (``few_shot_digits``). A prior of the hidden weights is a normal
 round the trained ones, with one variance, with the covariance of one network's training path
 (Shwartz-Ziv et al. 2022), or with that of networks of many few-shot tasks on base classes; or the
 hidden weights are held fast and such a prior is of a class's output weights. Scales of every prior
 are chosen by one rule on tasks of the split's tuning classes.
 """
 
-from helpers import densities, diagnostics, mcmc, metrics, networks
+from helpers import common, densities, diagnostics, mcmc, metrics, networks
 
 import itertools
 
@@ -16,9 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments import shared
-from experiments.problems import few_shot_digits, moons_redrawn
-from experiments.problems.few_shot_digits import FEATURES, HEAD, HIDDEN, OF_LABELS, SIZE, UNRAVEL
+from experiments.methods import few_shot_features, runs, scoring
+from experiments.methods.few_shot_features import FEATURES, HIDDEN, OF_LABELS, SIZE, UNRAVEL
+from experiments.problems import few_shot_digits
+from experiments.problems.few_shot_digits import HEAD
 
 SETTINGS = {
     **few_shot_digits.SETTINGS,
@@ -121,7 +122,7 @@ def sample(key, arm, prior, tasks, place, num_chains, **lengths):
     )
     if arm in LAST:
         trained = np.concatenate([prior.mean, np.zeros(SIZE - HIDDEN, np.float32)])
-        observed = observed._replace(x=few_shot_digits.features(trained, observed.x))
+        observed = observed._replace(x=few_shot_features.features(trained, observed.x))
     posterior = mcmc.sample(
         key_chains, log_density, starts, tasks=(observed, scales), data=prior, **lengths
     )
@@ -140,14 +141,14 @@ def _weights(draws, scales, prior):
 def prior_of(arm, redraw):
     """Return the prior of an arm at scales of 1."""
     if arm in PIXELS:
-        return few_shot_digits.isotropic(np.zeros(HIDDEN))
-    plain = few_shot_digits.isotropic(few_shot_digits.mean_hidden(redraw))
+        return few_shot_features.isotropic(np.zeros(HIDDEN))
+    plain = few_shot_features.isotropic(few_shot_features.mean_hidden(redraw))
     if arm.endswith("isotropic"):
         return plain
     learnt = (
-        few_shot_digits.of_one_network(redraw)
+        few_shot_features.of_one_network(redraw)
         if arm.endswith("one network")
-        else few_shot_digits.of_many_tasks(redraw)
+        else few_shot_features.of_many_tasks(redraw)
     )
     # In whole networks the priors differ in the hidden layer alone: new classes have new output
     # weights.
@@ -182,7 +183,7 @@ def tried(key, arm, prior, tasks, place):
     """
     posterior, w = sample(key, arm, prior, tasks, place, **SETTINGS["tuning"])
     p = [
-        of_labels(few_shot_digits.probabilities(of_task, task["x"]), task)
+        of_labels(few_shot_features.probabilities(of_task, task["x"]), task)
         for of_task, task in zip(w, tasks, strict=True)
     ]
     errors = [diagnostics.nll_error(one, np.ones(one.shape[-1], int)) for one in p]
@@ -198,7 +199,7 @@ def of_labels(p, task):
     """Return the probability of each label of a task's other images, [chain, draw, point]."""
     return np.clip(
         np.asarray(p, np.float64)[..., np.arange(len(task["y"])), task["y"]],
-        moons_redrawn.LEAST,
+        scoring.LEAST,
         1.0,
     )
 
@@ -207,37 +208,37 @@ def unit(arm, redraw):
     """Fit one arm to the tasks of one split of the classes."""
     if arm in POINTS:
         return (
-            few_shot_digits.fine_tuning(redraw)
+            few_shot_features.fine_tuning(redraw)
             if arm == "fine-tuning"
-            else few_shot_digits.ridge(redraw, arm)
+            else few_shot_features.ridge(redraw, arm)
         )
     _, tuning, tasks = few_shot_digits.problem(redraw)
     prior, place, found = prior_of(arm, redraw), (0.0, 0.0), {}
     if arm != "N(0, 1)":
         place, found = searched(
-            shared.key(SETTINGS["seed"], arm, "tuning", redraw), arm, prior, tuning
+            common.key(SETTINGS["seed"], arm, "tuning", redraw), arm, prior, tuning
         )
     lengths = {
         name: SETTINGS[name]
         for name in ("num_chains", "num_warmup", "num_samples", "max_tree_depth")
     }
     posterior, w = sample(
-        shared.key(SETTINGS["seed"], arm, redraw), arm, prior, tasks, place, **lengths
+        common.key(SETTINGS["seed"], arm, redraw), arm, prior, tasks, place, **lengths
     )
     w = w[:, :, :: SETTINGS["thin"]]
     p = {
-        str(i): np.asarray(few_shot_digits.probabilities(w[i], task["x"]))
+        str(i): np.asarray(few_shot_features.probabilities(w[i], task["x"]))
         for i, task in enumerate(tasks)
     }
     rest = {"tried": np.array([*found]), "found": np.array([*found.values()])} if found else {}
     sizes = {"mean": np.sqrt((prior.mean**2).mean()), "sd": prior.size}
-    return {"p": p, "chosen": np.array(place), "sizes": sizes, **rest, **shared.kept_of(posterior)}
+    return {"p": p, "chosen": np.array(place), "sizes": sizes, **rest, **runs.kept_run(posterior)}
 
 
 def score_of(p, y):
-    """Return the scores of class probabilities [point, class], by the names of ``redraws``."""
-    found = metrics.class_scores(jnp.float32(np.clip(p, moons_redrawn.LEAST, 1.0)), y)
-    return {name: float(found[of]) for name, of in moons_redrawn.NAMES.items()}
+    """Return the scores of class probabilities [point, class], by the names of ``scoring``."""
+    found = metrics.class_scores(jnp.float32(np.clip(p, scoring.LEAST, 1.0)), y)
+    return {name: float(found[of]) for name, of in scoring.NAMES.items()}
 
 
 def score(drawn, arm, redraw):
@@ -246,7 +247,7 @@ def score(drawn, arm, redraw):
     check = {"chosen": drawn["chosen"].tolist()}
     if arm in POINTS:
         found = [
-            moons_redrawn.scored_parts(drawn["p"][str(i)][None], task["y"], score_of)
+            scoring.scored_parts(drawn["p"][str(i)][None], task["y"], score_of)
             for i, task in enumerate(tasks)
         ]
         return in_words(found) | {"check": check | {"nll": drawn["nll"].tolist()}}
@@ -260,9 +261,9 @@ def score(drawn, arm, redraw):
             "nll_error": diagnostics.nll_error(label, np.ones(len(task["y"]), int)),
             "nll_by_chain": of_chains,
         }
-        found.append(moons_redrawn.scored_parts(halves, task["y"], score_of) | more)
+        found.append(scoring.scored_parts(halves, task["y"], score_of) | more)
         some.append(label[..., :: label.shape[-1] // 5][..., :5])
-    check |= shared.diagnosed(shared.run_of(drawn), np.stack(some))
+    check |= runs.diagnosis(runs.run_from(drawn), np.stack(some))
     check["sizes"] = {name: float(size) for name, size in drawn["sizes"].items()}
     if "tried" in drawn:
         check |= {"tried": drawn["tried"].tolist(), "found": drawn["found"].tolist()}
@@ -274,11 +275,7 @@ def in_words(found):
     apart.
     """
     words = [
-        {
-            of + end: one[name + end]
-            for name, of in moons_redrawn.NAMES.items()
-            for end in ("", "_error")
-        }
+        {of + end: one[name + end] for name, of in scoring.NAMES.items() for end in ("", "_error")}
         for one in found
     ]
     return {"scores": words, "nll_by_chain": [one["nll_by_chain"] for one in found]}

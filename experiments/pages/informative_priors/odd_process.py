@@ -3,20 +3,19 @@ tasks tell its scales.
 
 Amplitude and length scale are sampled with the functions of all training tasks, which have them in
 common. The normal distribution of these draws of their logarithms is their prior on a new task,
-whose labels count for them, too. The process is that of ``processes`` in
-``what_the_gain_is_made_of``.
+whose labels count for them, too. The process is that of
+``gaussian_processes``.
 """
 
-from helpers import mcmc
+from helpers import common, mcmc
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
-from experiments.methods import gaussian_processes
+from experiments.methods import gaussian_processes, runs, scoring
 from experiments.pages.informative_priors import rivals, transfer
-from experiments.problems import moons_redrawn, new_tasks
+from experiments.problems import new_tasks
 
 SETTINGS = {
     "seed": 3024,
@@ -61,11 +60,11 @@ def unit(redraw, sizes, num_tasks):
         str(size): {
             **fit.draws,
             "z": fit.draws["z"][:, :, :: SETTINGS["thin"]],
-            **shared.kept_of(fit),
+            **runs.kept_run(fit),
         }
         for size, fit in fits.items()
     }
-    of_group = {"p": p, "scales": of_group.draws["scales"], **shared.kept_of(of_group)}
+    of_group = {"p": p, "scales": of_group.draws["scales"], **runs.kept_run(of_group)}
     return {"group": of_group, "new": drawn, "prior": {"centre": prior[0], "spread": prior[1]}}
 
 
@@ -73,7 +72,7 @@ def sample(name, redraw, given, size, prior, together=False):
     """Sample processes by the first labels of each task, all with the same scales or each with its
     own.
     """
-    key_start, key_chains = jax.random.split(shared.key(SETTINGS["seed"], name, redraw, size))
+    key_start, key_chains = jax.random.split(common.key(SETTINGS["seed"], name, redraw, size))
     centre, spread = (np.float32(part) for part in prior)
     phi, y = gaussian_processes.functions(given.x_train[:, :size], True), given.y_train[:, :size]
     shape = (len(y),) if together else ()
@@ -95,16 +94,16 @@ def score(drawn, redraw, sizes, num_tasks):
     """
     new = jax.tree.map(lambda a: a[:num_tasks], new_tasks.new("moons", redraw))
     y, prior = np.asarray(new.y_test), drawn["prior"]
-    found = [moons_redrawn.scored_parts(np.full((1, *y.shape), 0.5), y)] * sizes.count(0)
+    found = [scoring.scored_parts(np.full((1, *y.shape), 0.5), y)] * sizes.count(0)
     checks = {}
     for size, fit in drawn["new"].items():
         scales = np.asarray(fit["scales"], np.float64)[:, :, :: SETTINGS["thin"]]
         at = prior["centre"] + scales @ prior["spread"].T
         p = gaussian_processes.probabilities(at, fit["z"], new.x_test, True)
-        found.append(moons_redrawn.scored(p, y))
-        checks[size] = moons_redrawn.checked(fit, p, scales=fit["scales"])
+        found.append(scoring.scored(p, y))
+        checks[size] = scoring.check_of_run(fit, p, scales=fit["scales"])
     group = drawn["group"]
-    checks["group"] = shared.diagnosed(shared.run_of(group), group["p"], scales=group["scales"])
+    checks["group"] = runs.diagnosis(runs.run_from(group), group["p"], scales=group["scales"])
     return {
         "sizes": sizes,
         "scores": rivals.joined(found),

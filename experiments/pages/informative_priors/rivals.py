@@ -7,15 +7,14 @@ Laplace's approximation, or the most probable one. Redraws, new tasks and labels
 ``transfer``, so that scores pair.
 """
 
-from helpers import diagnostics
+from helpers import common, diagnostics
 
 import jax
 import numpy as np
 
-from experiments import shared
-from experiments.methods import heads, known_shape, new_heads
+from experiments.methods import heads, known_shape, new_heads, runs, scoring
 from experiments.pages.informative_priors import transfer
-from experiments.problems import moons_redrawn, new_tasks
+from experiments.problems import new_tasks
 
 SETTINGS = {
     "seed": 3023,
@@ -59,7 +58,7 @@ def unit(arm, redraw, sizes):
         return {"p": np.array(found)}
     width, old = int(arm.split()[0]), new_tasks.training(redraw)
     keys = [
-        shared.key(SETTINGS["seed"], arm, name, redraw)
+        common.key(SETTINGS["seed"], arm, name, redraw)
         for name in ("choice", "features", "normals", "chains")
     ]
     ranked = new_heads.ranked(keys[0], old, SETTINGS["chosen_at"], width)
@@ -87,7 +86,7 @@ def unit(arm, redraw, sizes):
         "laplace": predicted(heads.LAPLACE, heads.LAPLACE),
         "trained": predicted(heads.TRAINED, heads.TRAINED),
         "same_prior": predicted(heads.TRAINED, heads.MCMC),
-        **shared.kept_of(posterior),
+        **runs.kept_run(posterior),
     }
 
 
@@ -134,7 +133,7 @@ def score(drawn, arm, redraw, sizes):
         }
     # Before any label heads of mean 0 average to one half at every point, on any features.
     none = [
-        moons_redrawn.scored_starts(np.full((new_heads.SETTINGS["num_starts"], *y.shape), 0.5), y)
+        scoring.scored_starts(np.full((new_heads.SETTINGS["num_starts"], *y.shape), 0.5), y)
     ] * sizes.count(0)
     parts = {
         heads.MCMC: "chains",
@@ -143,8 +142,7 @@ def score(drawn, arm, redraw, sizes):
         SAME_PRIOR: "same_prior",
     }
     found = {
-        name: [moons_redrawn.scored_starts(p, y) for p in drawn[part]]
-        for name, part in parts.items()
+        name: [scoring.scored_starts(p, y) for p in drawn[part]] for name, part in parts.items()
     }
     return {
         "sizes": sizes,
@@ -162,7 +160,7 @@ def exactly(p, y):
     """Return the scores of exact probabilities; their errors are what another processor's rounding
     may change.
     """
-    found = moons_redrawn.score_of(p, y)
+    found = scoring.score_of(p, y)
     return (
         found | {f"{name}_error": ROUNDING for name in found} | {"accuracy_error": 100 / np.size(y)}
     )
@@ -170,7 +168,7 @@ def exactly(p, y):
 
 def check_of(drawn):
     """Check all posteriors of heads at five test points each, as ``transfer`` does."""
-    check = shared.diagnosed(shared.run_of(drawn), np.moveaxis(drawn["some"], 2, 0))
+    check = runs.diagnosis(runs.run_from(drawn), np.moveaxis(drawn["some"], 2, 0))
     rhat = diagnostics.summarize(np.moveaxis(drawn["stats"]["log_density"], 0, 2)).rhat
     return check | {"rhat_log_density": float(np.quantile(rhat, 0.95))}
 

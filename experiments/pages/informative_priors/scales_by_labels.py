@@ -7,15 +7,15 @@ to labels that no other fit of it has seen. The four best triples are fitted aga
 labels the rule is five folds, as everywhere in the book (``flat_bnn/prior_scale``).
 """
 
-from helpers import densities
+from helpers import common, densities
 
 import itertools
 
 import jax
 import numpy as np
 
-from experiments import shared
-from experiments.problems import moons_redrawn, new_tasks
+from experiments.methods import network_fits, scoring
+from experiments.problems import new_tasks
 
 SETTINGS = {
     "seed": 3021,
@@ -58,7 +58,7 @@ def unit(redraw, size, num_tasks):
     seen = jax.tree.map(lambda a: a[:num_tasks], new_tasks.training(redraw))
 
     def ranked(which, name):
-        keys = (shared.key(SETTINGS["seed"], redraw, size, name, int(i)) for i in which)
+        keys = (common.key(SETTINGS["seed"], redraw, size, name, int(i)) for i in which)
         return np.stack(
             [left_out(k, seen, size, TRIPLES[i], name) for i, k in zip(which, keys, strict=True)]
         )
@@ -79,14 +79,14 @@ def left_out(key, seen, size, scales, name):
         for i in range(min(SETTINGS["most_blocks"], num_points // size))
     ]
     x, y = (np.concatenate([a[:, block] for block in blocks]) for a in (seen.x_train, seen.y_train))
-    fit = moons_redrawn.fit_flat(key, densities.observe(x, y, scales), **sizes)
-    p = moons_redrawn.flat_probabilities(fit.draws, np.concatenate(len(blocks) * [seen.x_train]))
+    fit = network_fits.fit_flat(key, densities.observe(x, y, scales), **sizes)
+    p = network_fits.flat_probabilities(fit.draws, np.concatenate(len(blocks) * [seen.x_train]))
     p = with_each(np.asarray(p).reshape(*p.shape[:2], len(blocks), num_tasks, num_points))
     others = np.stack([np.setdiff1d(order, block) for block in blocks])  # [block, point]
     p = np.take_along_axis(p, others[None, :, None], axis=-1)
     y = np.stack([np.asarray(seen.y_train)[:, other] for other in others])
     return np.array(
-        [[moons_redrawn.score_of(q[:, t], y[:, t])["nll"] for t in range(num_tasks)] for q in p]
+        [[scoring.score_of(q[:, t], y[:, t])["nll"] for t in range(num_tasks)] for q in p]
     )
 
 

@@ -10,7 +10,7 @@ The chosen scales are those that the book chose at fifty labels, on the sources'
 ``flat_bnn/prior_scale``.
 """
 
-from helpers import densities, diagnostics, mcmc
+from helpers import common, densities, diagnostics, mcmc
 from helpers.common import take
 
 import jax
@@ -18,9 +18,15 @@ import jax.numpy as jnp
 import numpy as np
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments import shared
 from experiments.engine import headlines
-from experiments.methods import joint_fits, learnt_group, point_estimates, weighted_networks
+from experiments.methods import (
+    joint_fits,
+    learnt_group,
+    point_estimates,
+    runs,
+    scoring,
+    weighted_networks,
+)
 from experiments.problems import moons_redrawn, new_tasks
 
 SETTINGS = {
@@ -59,7 +65,7 @@ def units():
     """An arm on one kind of tasks in one redraw each; redraw by redraw, since they share the
     group.
     """
-    scales = {"N(0, 1)": [1.0, 1.0, 1.0], "chosen scales": headlines.chosen()["scales"]}
+    scales = {"N(0, 1)": [1.0, 1.0, 1.0], "chosen scales": headlines.chosen_network()["scales"]}
     wanted = [("moons", "Bayes optimum", [0])]
     wanted += [("moons", name, NEW_SIZES) for name in (*NORMALS, *WEIGHED)]
     wanted += [("moons", name, FEW_SIZES) for name in JOINT] + [
@@ -88,7 +94,7 @@ SMALL = setting("moons", JOINT[1], [5], 0) | {"group_draws": 100}
 
 def unit(kind, name, redraw, sizes, reference, scales, group_draws):
     """Fit one arm to one kind of tasks."""
-    new, key = new_tasks.new(kind, redraw), shared.key(SETTINGS["seed"], kind, name, redraw)
+    new, key = new_tasks.new(kind, redraw), common.key(SETTINGS["seed"], kind, name, redraw)
     if name == "Bayes optimum":
         return {"p": moons_redrawn.optimum(new)[None, :, None]}
     if name in NORMALS:
@@ -175,7 +181,7 @@ def with_run(w, posterior):
     """Return what is kept of a run: its networks [size, task, chain, draw, weight] and its
     statistics.
     """
-    return {"w": w, **shared.kept_of(posterior)}
+    return {"w": w, **runs.kept_run(posterior)}
 
 
 def score(drawn, kind, name, redraw, sizes, scales, **_):
@@ -187,13 +193,13 @@ def score(drawn, kind, name, redraw, sizes, scales, **_):
     y = np.asarray(new.y_test)
     if "w" in drawn:
         p = [np.asarray(_probabilities(w, new.x_test)) for w in drawn["w"]]
-        found, checks = [moons_redrawn.scored(one, y) for one in p], check_of_sampled(drawn, p)
+        found, checks = [scoring.scored(one, y) for one in p], check_of_sampled(drawn, p)
     elif name in POINTS:
-        found = [moons_redrawn.scored_starts(one, y) for one in drawn["p"]]
+        found = [scoring.scored_starts(one, y) for one in drawn["p"]]
         checks = {part: drawn[part].tolist() for part in ("steps", "rate") if part in drawn}
     else:  # the same networks predict all tasks, so it is their parts that are independent
         found, checks = (
-            [moons_redrawn.scored_parts(np.moveaxis(one, 1, 0), y) for one in drawn["p"]],
+            [scoring.scored_parts(np.moveaxis(one, 1, 0), y) for one in drawn["p"]],
             {},
         )
     if "pareto_k" in drawn:
@@ -228,7 +234,7 @@ def check_of_sampled(drawn, p):
     if len(log_density) > len(p):  # every task is a posterior of its own
         some = np.moveaxis(some, 3, 1)
         some = some.reshape(-1, *some.shape[2:])
-    check = shared.diagnosed(shared.run_of(drawn), some)
+    check = runs.diagnosis(runs.run_from(drawn), some)
     rhat = diagnostics.summarize(np.moveaxis(log_density, 0, 2)).rhat
     return check | {"rhat_log_density": float(np.quantile(rhat, 0.95))}
 

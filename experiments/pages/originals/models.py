@@ -6,7 +6,19 @@ stage, from several starts, and in the coordinates of the BlackJAX port, whose g
 deviations are sampled as they are.
 """
 
-from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks
+from helpers import (
+    common,
+    data,
+    densities,
+    diagnostics,
+    hierarchical,
+    mcmc,
+    metrics,
+    monte_carlo,
+    networks,
+    predict,
+    tempering,
+)
 from helpers.common import take
 
 import flax.linen as nn
@@ -14,7 +26,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
+from experiments.methods import runs
 
 SETTINGS = {
     "seed": 3006,
@@ -108,7 +120,7 @@ def shapes_of(network):
 def sample(name, network, observed, start=None):
     """Sample a model, as sizes and starts of its kind are."""
     key_start, key_chains = (
-        shared.key(SETTINGS["seed"], part, name) for part in ("starts", "chains")
+        common.key(SETTINGS["seed"], part, name) for part in ("starts", "chains")
     )
     if start is None:
         shapes, batch = networks.parameter_shapes(network, 2), (18, SETTINGS["num_chains"])
@@ -121,13 +133,13 @@ def sample(name, network, observed, start=None):
             "num_started": SETTINGS["num_chains"],
             **SETTINGS["tempered"],
         }
-        starts = shared.tempered_starts(key_start, log_density, shapes, observed, **first_stage)
+        starts = tempering.tempered_starts(key_start, log_density, shapes, observed, **first_stage)
         return mcmc.sample(key_chains, log_density, starts, data=observed, **SETTINGS["careful"])
     if start != "sd 1":
         starts = mcmc.normal_starts(key_start, shapes, batch, start)
         return mcmc.sample(key_chains, log_density, starts, data=observed, **SETTINGS["single"])
     # Of the two rows of single chains of the port only the coordinate differs, not the starts.
-    key_start = shared.key(SETTINGS["seed"], "starts", "sd 1")
+    key_start = common.key(SETTINGS["seed"], "starts", "sd 1")
     starts = mcmc.normal_starts(
         key_start, {part: shapes[part] for part in ("mean", "offset")}, batch
     )
@@ -152,7 +164,7 @@ def probabilities(network, draws, x, separate):
         of_tasks = jax.jit(lambda tasks: jax.lax.map(lambda task: each(*task), tasks))((draws, x))
         return jnp.moveaxis(jax.nn.sigmoid(of_tasks), 0, 2)
     logits = hierarchical.logits(network)
-    return shared.of_draws(lambda position: jax.nn.sigmoid(logits(position, x)), draws)
+    return predict.of_draws(lambda position: jax.nn.sigmoid(logits(position, x)), draws)
 
 
 def unit(name):
@@ -167,7 +179,7 @@ def unit(name):
     )
     every_fifth = take(posterior.draws, np.s_[:, :, ::5] if separate else np.s_[:, ::5])
     kept = {
-        **shared.kept_of(posterior),
+        **runs.kept_run(posterior),
         "p_train": probabilities(network, every_fifth, tasks.x_train, separate),
         "p_test": probabilities(network, posterior.draws, tasks.x_test, separate),
     }
@@ -209,7 +221,7 @@ def correlations(means):
 
 def by_chain(name, p, y):
     """Accuracy of each chain in percent, and its error; p [chain, draw, *point]."""
-    values, errors = zip(*[shared.percent_right(chain[None], y) for chain in p], strict=True)
+    values, errors = zip(*[monte_carlo.percent_right(chain[None], y) for chain in p], strict=True)
     return {name: list(values), f"{name}_error": list(errors)}
 
 
@@ -219,9 +231,9 @@ def score(drawn, name):
     """
     tasks, p_train, p_test = points_of(name), drawn["p_train"], drawn["p_test"]
     y_train, y_test = np.asarray(tasks.y_train), np.asarray(tasks.y_test)
-    posterior = shared.run_of(drawn)
+    posterior = runs.run_from(drawn)
     mean = p_test.mean(axis=(0, 1))
-    labels = jax.random.bernoulli(shared.key(SETTINGS["seed"], "labels", name), p_test).mean(axis=1)
+    labels = jax.random.bernoulli(common.key(SETTINGS["seed"], "labels", name), p_test).mean(axis=1)
     if "log_sd" in drawn:
         log_sd, network = drawn["log_sd"], MODELS[name]["network"]
         of_sd = diagnostics.summarize(log_sd)
@@ -236,17 +248,17 @@ def score(drawn, name):
             "rhat_log_sd": of_sd.rhat.tolist(),
             **correlations(drawn["input_mean"]),
         }
-        check = shared.diagnosed(
+        check = runs.diagnosis(
             posterior, p_test.reshape(*p_test.shape[:2], -1)[..., ::9], log_sd=log_sd
         )
         shapes, nll_error = shapes_of(network), diagnostics.nll_error(p_test, y_test)
     else:
         more, shapes = {}, networks.parameter_shapes(MODELS[name]["network"], 2)
-        check = shared.diagnosed(posterior, np.moveaxis(p_test, 2, 0)[..., ::10])
+        check = runs.diagnosis(posterior, np.moveaxis(p_test, 2, 0)[..., ::10])
         errors = [diagnostics.nll_error(p_test[:, :, task], y_test[task]) for task in range(18)]
         nll_error = float(np.sqrt(np.mean(np.square(errors)) / 18))  # of independent tasks
-    train, train_error = shared.percent_right(p_train, y_train)
-    test, test_error = shared.percent_right(p_test, y_test)
+    train, train_error = monte_carlo.percent_right(p_train, y_train)
+    test, test_error = monte_carlo.percent_right(p_test, y_test)
     return {
         "parameters": sum(leaf.size for leaf in jax.tree.leaves(shapes)),
         "train": train,

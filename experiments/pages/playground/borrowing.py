@@ -6,14 +6,24 @@ scale times an offset, all of them N(0, 1), and a scale that is learnt is half-n
 The first task has its labels, or none.
 """
 
-from helpers import data, densities, diagnostics, hierarchical, mcmc, networks, plots
+from helpers import (
+    common,
+    data,
+    densities,
+    diagnostics,
+    hierarchical,
+    mcmc,
+    networks,
+    plots,
+    predict,
+)
 from helpers.common import take
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
+from experiments.methods import runs
 
 SETTINGS = {
     "seed": 3031,
@@ -45,7 +55,7 @@ def units():
 def tasks():
     """Return points [task, point, 2], to hundredths, and labels [task, point]."""
     angles = jnp.radians(jnp.asarray(SETTINGS["angles"], float))
-    keys = jax.random.split(shared.key(SETTINGS["seed"], "points"), len(angles))
+    keys = jax.random.split(common.key(SETTINGS["seed"], "points"), len(angles))
     raw, y = jax.vmap(lambda key: data.two_moons(key, SETTINGS["num_points"]))(keys)
     return jax.vmap(data.to_task)(raw, angles, raw.mean(axis=1), raw.std(axis=1)).round(2), y
 
@@ -64,7 +74,7 @@ def unit(sd, without):
     known = {} if sd == "learnt" else dict.fromkeys(shapes["mean"], jnp.log(sd))
     if known:
         del shapes["log_sd"]
-    key_starts, key_chains = jax.random.split(shared.key(SETTINGS["seed"], sd, without))
+    key_starts, key_chains = jax.random.split(common.key(SETTINGS["seed"], sd, without))
     starts = mcmc.normal_starts(
         key_starts, shapes, (SETTINGS["num_chains"],), SETTINGS["start_scale"]
     )
@@ -73,8 +83,8 @@ def unit(sd, without):
     some = take(posterior.draws, np.s_[:, :: SETTINGS["predict_every"]])
     grid = plots.grid(SETTINGS["side"])
     x = jnp.broadcast_to(grid, (num_tasks, *grid.shape))
-    p = shared.of_draws(lambda position: jax.nn.sigmoid(LOGITS(whole(position, known), x)), some)
-    return {"p": p, **shared.kept_of(posterior)}
+    p = predict.of_draws(lambda position: jax.nn.sigmoid(LOGITS(whole(position, known), x)), some)
+    return {"p": p, **runs.kept_run(posterior)}
 
 
 def whole(position, known):
@@ -103,7 +113,7 @@ def score(drawn, sd, without):
         "surfaces": "".join(f"{min(round(100 * v), 99):02d}" for v in mean.ravel()),
         "first": mean[0, at].round(4).tolist(),
         "first_error": error.round(5).tolist(),
-        "check": shared.diagnosed(shared.run_of(drawn), p[..., ::10].reshape(*p.shape[:2], -1)),
+        "check": runs.diagnosis(runs.run_from(drawn), p[..., ::10].reshape(*p.shape[:2], -1)),
     }
 
 

@@ -12,7 +12,7 @@ Step sizes and numbers of gradients were set once more after a first run had bee
 included: a tenth as long, with steps of SGHMC so short that chains stayed near their starts.
 """
 
-from helpers import diagnostics, mcmc, networks, sgmcmc, svi
+from helpers import common, diagnostics, mcmc, networks, sgmcmc, svi
 from helpers.common import take
 
 import itertools
@@ -29,13 +29,12 @@ import optax
 from numpyro.infer import Trace_ELBO
 from numpyro.infer.autoguide import AutoLowRankMultivariateNormal, AutoNormal
 
-from experiments import shared
-from experiments.pages.real_data import predictions
+from experiments.pages.real_data import predictions, table_fits
 from experiments.problems import health
 from tables import frames, multilevel
 
 SETTINGS = {
-    **predictions.SETTINGS,
+    **table_fits.SETTINGS,
     "sizes": [4, 1000],
     "batch": 8,  # blocks
     # of a minibatch, each run
@@ -74,9 +73,9 @@ SMALL = units()[f"4: {FULL}"]
 
 def problem(size):
     """Return network, recipe, table, training rows in random order, and test rows."""
-    train, test = predictions.split("family", size, 0)
+    train, test = table_fits.split("family", size, 0)
     train = train.sample(frac=1, random_state=SETTINGS["seed"])
-    arm = predictions.SAMPLED[predictions.SHIFTED]
+    arm = table_fits.SAMPLED[table_fits.SHIFTED]
     recipe = frames.learn(train, health.OUTCOME, health.FEATURES, arm.groups, missing="median")
     network = networks.MLP(hidden=tuple(arm.hidden), use_bias=True)
     return network, recipe, frames.encode(recipe, train), train, test
@@ -88,9 +87,9 @@ def unit(method, size, step_size=None, **lengths):
     """
     network, recipe, table, train, test = problem(size)
     density, shapes = multilevel.log_density(network, recipe), multilevel.shapes(network, recipe)
-    key = shared.key(SETTINGS["seed"], "minibatches", method, size, f"{step_size}")
+    key = common.key(SETTINGS["seed"], "minibatches", method, size, f"{step_size}")
     key_starts, key_run = jax.random.split(key)
-    key_new = shared.key(SETTINGS["seed"], "minibatches", "new families", size)
+    key_new = common.key(SETTINGS["seed"], "minibatches", "new families", size)
     starts = mcmc.normal_starts(key_starts, shapes, (SETTINGS["num_chains"],), scale=0.3)
     begun, finite = time.process_time(), True
     if method == FULL:
@@ -185,7 +184,7 @@ def score(drawn, method, size, step_size=None, **_):
     """Means and spreads of predictions, log standard deviations, R-hat of both, and the NLL of test
     rows.
     """
-    train, test = predictions.split("family", size, 0)
+    train, test = table_fits.split("family", size, 0)
     found = {
         "method": method,
         "size": size,

@@ -5,16 +5,15 @@ most: once as in ``predictions``, then with narrower and wider hyperpriors, with
 not divided by the root of their inputs, and with networks of other sizes.
 """
 
-from helpers import metrics
+from helpers import common, metrics
 
 import jax.numpy as jnp
 import numpy as np
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments import shared
-from experiments.pages.real_data import predictions
+from experiments.pages.real_data import predictions, table_fits
 
-SETTINGS = {**predictions.SETTINGS, "size": 4}
+SETTINGS = {**table_fits.SETTINGS, "size": 4}
 AS_IT_IS = "as in the chapter"
 CHANGES = {
     AS_IT_IS: {},
@@ -23,7 +22,7 @@ CHANGES = {
     "kernels not divided": {"fan_in": False},
 }
 SIZES = {"10 units": {"hidden": [10]}, "5 and 5 units": {"hidden": [5, 5]}}
-MODELS = {predictions.LINES: CHANGES, predictions.SHIFTED: CHANGES | SIZES}
+MODELS = {table_fits.LINES: CHANGES, table_fits.SHIFTED: CHANGES | SIZES}
 
 
 def units():
@@ -36,23 +35,23 @@ def units():
     }
 
 
-SMALL = units()[f"{predictions.LINES}: {AS_IT_IS}"]
+SMALL = units()[f"{table_fits.LINES}: {AS_IT_IS}"]
 
 
 def unit(model, change, **lengths):
     """Sample the model with that change."""
     given = MODELS[model][change]
-    arm = predictions.SAMPLED[model]
+    arm = table_fits.SAMPLED[model]
     arm = arm._replace(hidden=given.get("hidden", arm.hidden))
-    key = shared.key(SETTINGS["seed"], "sensitivity", model, change)
+    key = common.key(SETTINGS["seed"], "sensitivity", model, change)
     hyperprior, fan_in = tfd.HalfNormal(given.get("sd", 1.0)), given.get("fan_in", True)
-    train, test = predictions.split("family", SETTINGS["size"], 0)
-    return predictions.sampled(key, train, test, arm, hyperprior, fan_in, **lengths)
+    train, test = table_fits.split("family", SETTINGS["size"], 0)
+    return table_fits.sampled(key, train, test, arm, hyperprior, fan_in, **lengths)
 
 
 def score(drawn, model, change, **_):
     """Score it as ``predictions`` does."""
-    scored = predictions.scores_of(drawn, *predictions.split("family", SETTINGS["size"], 0))
+    scored = predictions.scores_of(drawn, *table_fits.split("family", SETTINGS["size"], 0))
     return scored | {"model": model, "change": change}
 
 

@@ -8,13 +8,15 @@ of scales, where the prior has some) from their prior. It shares nothing with th
 how much the largest has, and its error is that of twenty batches.
 """
 
+from helpers import common
+
 import jax
 import numpy as np
 from jaxtyping import Float
 from scipy import special, stats
 
-from experiments import shared
 from experiments.pages.regression import variants
+from experiments.problems import wave_networks
 
 SETTINGS = {
     "seed": 5013,
@@ -60,15 +62,15 @@ def unit_name(variant, redraw):
 
 def options_of(variant):
     """A variant's options, those that are the same for all included."""
-    return variants.DEFAULTS | variants.SETTINGS["variants"][variant]
+    return wave_networks.DEFAULTS | variants.SETTINGS["variants"][variant]
 
 
 def unit(variant: str, redraw: int, num_draws: int) -> dict:
     """Return the log evidence given each draw of the hidden weights, [batch, draw]."""
-    wave, options = variants.wave(redraw), options_of(variant)
+    wave, options = wave_networks.wave(redraw), options_of(variant)
     x, y = np.asarray(wave.x_train[:, 0], np.float64), np.asarray(wave.y_train, np.float64)
     random = np.random.default_rng(
-        np.asarray(jax.random.key_data(shared.key(SETTINGS["seed"], "hidden", variant, redraw)))
+        np.asarray(jax.random.key_data(common.key(SETTINGS["seed"], "hidden", variant, redraw)))
     )
 
     def drawn(sizes):

@@ -6,26 +6,22 @@ below 1, which with those of power 1 give the log evidence; and Laplace's method
 that was found.
 """
 
-from helpers import densities, diagnostics, mcmc, metrics, networks
+from helpers import common, diagnostics, mcmc, metrics, monte_carlo
 from helpers.common import take
 
 from collections.abc import Callable
-from functools import cache, partial
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float
 from scipy import optimize, special
-from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments import shared
-from experiments.methods import evidence_estimates
+from experiments.methods import evidence_estimates, runs
 from experiments.methods.crps import crps
-from experiments.problems import waves
+from experiments.problems import wave_networks
 
 SETTINGS = {
     "seed": 5002,
@@ -49,20 +45,8 @@ SETTINGS = {
         "100 units, scaled": {"hidden": 100, "factor": 0.1},
     },
 }
-DEFAULTS = {"hidden": 10, "activation": "tanh", "factor": 1.0, "prior": "normal"}
-DEFAULTS |= {"scale": 1.0, "target_acceptance": 0.8}
 POWERS = (np.linspace(0, 1, SETTINGS["powers"]) ** 4).tolist()
 SMALL = {"variant": "sd 0.1", "redraw": 0, "power": 1.0}
-
-
-class Model(NamedTuple):
-    """What a variant's units have in common: the same functions, so that they compile once."""
-
-    network: nn.Module
-    log_density: Callable  # of a position and the data, whose weights are the power
-    log_likelihood: Callable  # of draws [chain, draw] and the data
-    shapes: dict  # of a position
-    options: dict
 
 
 def units() -> dict[str, dict]:
@@ -82,65 +66,12 @@ def unit_name(variant, redraw, power):
     return f"{variant}; redraw {redraw}; power {power:.4f}"
 
 
-@cache
-def build(variant: str) -> Model:
-    """Return a variant's model."""
-    options = DEFAULTS | SETTINGS["variants"][variant]
-
-    def activate(z):
-        return options["factor"] ** 0.5 * getattr(nn, options["activation"])(z)
-
-    network = networks.MLP((options["hidden"],), activate, use_bias=True)
-    unit_prior = (
-        tfd.StudentT(3.0, 0.0, 1.0) if options["prior"] == "student" else tfd.Normal(0.0, 1.0)
-    )
-    of_weights, of_points = (
-        densities.regression_log_prior(unit_prior),
-        densities.regression_log_likelihood(network),
-    )
-    shapes = {
-        "params": networks.parameter_shapes(network, 1),
-        "log_noise": jax.ShapeDtypeStruct((), jnp.float32),
-    }
-    if options["prior"] == "learnt":
-        shapes["log_scales"] = jax.ShapeDtypeStruct((2,), jnp.float32)
-
-    def log_prior(position, observed):
-        if options["prior"] != "learnt":
-            return of_weights(position, observed)
-        scales = jnp.exp(position["log_scales"])
-        hyperprior = tfd.HalfCauchy(0.0, 1.0).log_prob(scales).sum() + position["log_scales"].sum()
-        return of_weights(position, observed._replace(prior_scales=scales)) + hyperprior
-
-    def log_density(position, observed):
-        return log_prior(position, observed) + of_points(position, observed).sum()
-
-    def log_likelihood(position, observed):
-        return of_points(position, observed).sum()
-
-    of_draws = jax.jit(jax.vmap(jax.vmap(log_likelihood, (0, None)), (0, None)))
-    return Model(network, log_density, of_draws, shapes, options)
-
-
-def wave(redraw: int) -> waves.Wave:
-    """Return a training set and its test points, the same for all variants."""
-    return jax.jit(waves.wave)(shared.key(SETTINGS["seed"], "data", redraw))
-
-
-def measured(variant: str, redraw: int, power: float = 1.0) -> densities.Observed:
-    """Return what a density takes: the weights of the points are the power of the likelihood."""
-    points, scale = wave(redraw), build(variant).options["scale"]
-    return densities.observe(
-        points.x_train, points.y_train, [scale, scale], weight=power, num_classes=None
-    )
-
-
 def unit(variant: str, redraw: int, power: float) -> dict:
     """Return draws, how the sampler fared, and for the evidence the best mode that is found from
     them.
     """
-    model, observed = build(variant), measured(variant, redraw, power)
-    key = partial(shared.key, SETTINGS["seed"])
+    model, observed = wave_networks.build(variant), wave_networks.measured(variant, redraw, power)
+    key = partial(common.key, SETTINGS["seed"])
     starts = mcmc.normal_starts(
         key("start", variant, redraw, power), model.shapes, (SETTINGS["num_chains"],)
     )
@@ -149,7 +80,7 @@ def unit(variant: str, redraw: int, power: float) -> dict:
     posterior = mcmc.sample(
         key("chains", variant, redraw, power), model.log_density, starts, data=observed, **sizes
     )
-    found = {"draws": posterior.draws, **shared.kept_of(posterior)}
+    found = {"draws": posterior.draws, **runs.kept_run(posterior)}
     if (redraw, power) == (0, 1.0):
         found["mode"] = best_mode(partial(model.log_density, observed=observed), posterior.draws)
     return found
@@ -180,25 +111,20 @@ def best_mode(log_density: Callable, draws: Any, num_starts: int = 8) -> dict:
     return {"log_density_at_mode": -float(best.fun), "laplace": mass}
 
 
-@partial(jax.jit, static_argnums=0)
-def curves(
-    network: nn.Module, params: Any, x: Float[Array, "point 1"]
-) -> Float[Array, "chain draw point"]:
-    """Return the curve of every draw, one chain in memory at a time."""
-    return jax.lax.map(lambda chain: jax.vmap(lambda one: network.apply(one, x))(chain), params)
-
-
 def score(drawn: dict, variant: str, redraw: int, power: float) -> dict:
     """Return the scores of one redraw, [region] or [region, level], or of a power what the evidence
     needs.
     """
-    model, points = build(variant), wave(redraw)
-    posterior = shared.run_of(drawn, drawn["draws"])
-    f = np.asarray(curves(model.network, posterior.draws["params"], points.x_test.reshape(-1, 1)))
-    check = {"check": shared.diagnosed(posterior, f[..., ::25])}
+    model, points = wave_networks.build(variant), wave_networks.wave(redraw)
+    posterior = runs.run_from(drawn, drawn["draws"])
+    f = np.asarray(
+        wave_networks.curves(model.network, posterior.draws["params"], points.x_test.reshape(-1, 1))
+    )
+    check = {"check": runs.diagnosis(posterior, f[..., ::25])}
     if redraw == 0:  # at weight 1, whatever the power
         values = np.asarray(
-            model.log_likelihood(posterior.draws, measured(variant, redraw)), np.float64
+            model.log_likelihood(posterior.draws, wave_networks.measured(variant, redraw)),
+            np.float64,
         )
         check["log_likelihood"] = values.round(4).tolist()
     if power < 1:
@@ -226,10 +152,10 @@ def of_region(f, noise, y, best, random):
     def of_predictions(draws):
         return np.array([crps(draws, y), pinball(np.quantile(draws, level, axis=0), y, level)])
 
-    values, errors = of_predictions(draws), shared.jackknife(of_predictions, draws)
+    values, errors = of_predictions(draws), monte_carlo.jackknife(of_predictions, draws)
     return {
         "nll": metrics.mixture_nll(f, noise, y),
-        "nll_error": shared.mixture_nll_error(f, noise, y),
+        "nll_error": monte_carlo.mixture_nll_error(f, noise, y),
         "crps": float(values[0]),
         "crps_error": float(errors[0]),
         "coverage": [metrics.coverage(cdf, level) for level in SETTINGS["levels"]],
@@ -241,7 +167,7 @@ def of_region(f, noise, y, best, random):
 
 def first(drawn, model, points):
     """What is kept of the first training set alone: the posterior of the curve, and its mode."""
-    f = np.asarray(curves(model.network, drawn["draws"]["params"], points.grid[::4]))
+    f = np.asarray(wave_networks.curves(model.network, drawn["draws"]["params"], points.grid[::4]))
     flat = f.reshape(-1, f.shape[-1])
     return {
         **{name: float(value) for name, value in drawn["mode"].items()},
@@ -249,7 +175,7 @@ def first(drawn, model, points):
         "mean": flat.mean(axis=0).tolist(),
         "mean_error": diagnostics.standard_error(f).tolist(),
         "sd": flat.std(axis=0).tolist(),
-        "sd_error": shared.jackknife(lambda part: part.std(axis=0), flat).tolist(),
+        "sd_error": monte_carlo.jackknife(lambda part: part.std(axis=0), flat).tolist(),
     }
 
 
@@ -273,7 +199,10 @@ def row(variant, scored):
     powers = [scored[unit_name(variant, 0, power)] for power in POWERS]
     entries = ("nll", "crps", "loss", "noise")
     entries = [*entries, *(f"{name}_error" for name in entries), "coverage", "loss_of_one", "check"]
-    values, options = np.array([one["log_likelihood"] for one in powers]), build(variant).options
+    values, options = (
+        np.array([one["log_likelihood"] for one in powers]),
+        wave_networks.build(variant).options,
+    )
     checks = [one["check"] for one in redraws]
     nearest = [
         max(check["rhat"], key=lambda kind: check["rhat"][kind] - check["rhat_bound"][kind])

@@ -59,23 +59,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     by_hand = given.processes, given.number, given.coordinator
     if given.cluster or any(one is not None for one in by_hand):
         joined_processes.join(*by_hand, limit=given.limit, heartbeat=given.heartbeat)
-    from helpers import mcmc  # imports BlackJAX, which starts JAX
+    from helpers import (
+        common,
+        mcmc,  # imports BlackJAX, which starts JAX
+    )
 
-    from experiments import shared
     from experiments.engine import store
     from experiments.methods import sharded
     from experiments.problems import large_problems
 
     log_density, shapes, data = getattr(large_problems, given.problem)(given.data_size)
     mesh = joined_processes.grid(len(jax.devices()) if given.divide == "chains" else 1)
-    starts = mcmc.normal_starts(shared.key(given.seed, "starts"), shapes, (given.chains,))
+    starts = mcmc.normal_starts(common.key(given.seed, "starts"), shapes, (given.chains,))
     sizes = {
         "num_warmup": given.warmup,
         "num_samples": given.samples,
         "max_tree_depth": given.depth,
     }
     kept = {"folder": given.folder / "steps", "every": given.every or None}
-    key = shared.key(given.seed, "chains")
+    key = common.key(given.seed, "chains")
     posterior = sharded.sample(key, log_density, starts, mesh, data=data, **sizes, **kept)
     if jax.process_index() == 0:
         drawn = {"draws": posterior.draws, "stats": posterior.stats._asdict()}

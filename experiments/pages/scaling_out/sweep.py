@@ -9,7 +9,7 @@ A worker that dies is started again, and what it had not finished is done once m
 which one worker after the other dies is given up, and the others go on.
 """
 
-from helpers import densities, mcmc, networks
+from helpers import common, densities, mcmc, networks
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,6 @@ import jax.numpy as jnp
 import numpy as np
 from distributed import Client, KilledWorker, as_completed
 
-from experiments import shared
 from experiments.engine.dask_cluster import connected
 
 NUM_FEATURES, MOST_ROWS = 2, 60
@@ -43,7 +42,7 @@ def group(number: int) -> dict:
 def fit(of: dict, num_warmup: int = 300, num_samples: int = 500) -> dict:
     """Fit one group; what comes back is small, since all of it ends at whoever asked."""
     observed = densities.observe(of["x"], of["y"], jnp.array([1.0, 3.0]), weight=of["weight"])
-    key, key_starts = (shared.key(17, name, of["number"]) for name in ("chains", "starts"))
+    key, key_starts = (common.key(17, name, of["number"]) for name in ("chains", "starts"))
     starts = mcmc.normal_starts(key_starts, networks.parameter_shapes(NETWORK, NUM_FEATURES), (4,))
     posterior = mcmc.sample(
         key, LOG_DENSITY, starts, data=observed, num_warmup=num_warmup, num_samples=num_samples

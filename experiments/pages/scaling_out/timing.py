@@ -57,7 +57,7 @@ def timer(kind, size, mesh):
     """Return a function of a count that takes so many gradients of a problem on a mesh, and returns
     the seconds.
     """
-    from experiments.methods import sharded
+    from experiments.methods import meshes
     from experiments.problems import large_problems
 
     name, options = KINDS[kind]
@@ -74,10 +74,10 @@ def timer(kind, size, mesh):
 
     divided = {"offset"} if options.get("gathered") is False else set()
     placed = {
-        name: sharded.place(part, mesh, "data" if name in divided else None)
+        name: meshes.place(part, mesh, "data" if name in divided else None)
         for name, part in position.items()
     }
-    arguments = placed, sharded.place(data, mesh, "data")
+    arguments = placed, meshes.place(data, mesh, "data")
 
     def timed(count):
         with jax.set_mesh(mesh):

@@ -1,5 +1,6 @@
-"""Times a list of groups that one worker fits, and two: ``python -m experiments.pages.scaling_out.workers
-FILE GROUPS``.
+"""Times a list of groups that one worker fits, and two.
+
+    python -m experiments.pages.scaling_out.workers FILE GROUPS
 
 ``costs`` starts it, and reads the file. The workers are those of ``make results``, one core each.
 """

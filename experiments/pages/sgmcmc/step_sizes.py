@@ -1,16 +1,16 @@
 """Samplers that see minibatches, on one posterior, each with the step size that a rule picks
 without the posterior.
 
-The rule is that of ``tuned``. The reference is the book's sampler on all data, from eight dispersed
+The rule is that of ``step_size_rule``. The reference is the book's sampler on all data, from eight dispersed
 starts. Every sampler has the same dispersed starts, four of each seed, and one with control
 variates also starts at the modes that belong to them. Each seed tunes by short runs and draws one
 long run as tuned; the full-data sampler at about the same number of per-datum gradients stands
 beside them, and two guides by variational inference. Limits were fixed before the run, after trials
-and after the first seed of an earlier run (``tuned.row``). Times are of the processor, on the core
+and after the first seed of an earlier run (``minibatch_scores.row``). Times are of the processor, on the core
 of whoever computed this result: only ratios of them may be compared, and no check can.
 """
 
-from helpers import data, densities, mcmc, networks, svi
+from helpers import common, data, densities, mcmc, networks, svi
 
 from functools import partial
 
@@ -19,8 +19,13 @@ import numpy as np
 from numpyro.infer import Trace_ELBO
 from numpyro.infer.autoguide import AutoMultivariateNormal, AutoNormal
 
-from experiments import shared
-from experiments.methods import tuned
+from experiments.methods import (
+    minibatch_samplers,
+    minibatch_scores,
+    runs,
+    step_size_rule,
+    total_variation,
+)
 from experiments.problems.numpyro_models import flat_model
 from experiments.problems.source_moons import fisher_source_moons
 
@@ -33,9 +38,9 @@ def doublings(first: float, count: int = 6) -> list[float]:
 RUN = {
     "seed": 7001,
     "num_chains": 4,
-    "limit": tuned.LIMIT,
-    "margin": tuned.MARGIN,
-    "spread": tuned.SPREAD,
+    "limit": total_variation.LIMIT,
+    "margin": total_variation.MARGIN,
+    "spread": minibatch_scores.SPREAD,
     # minibatch gradients, each chain
     "tuning": {"num_steps": 200_000, "num_draws": 250, "batch_size": 50},
     "final": {"num_steps": 600_000, "num_draws": 500, "batch_size": 50},
@@ -47,8 +52,8 @@ RUN = {
     "equal": {"num_warmup": 100, "num_samples": 120, "max_tree_depth": 10},
     "step_sizes": {
         "SGLD": doublings(4e-5),
-        tuned.CONTROL: doublings(4e-5),
-        tuned.AT_MODE: doublings(4e-5),
+        minibatch_samplers.CONTROL: doublings(4e-5),
+        minibatch_samplers.AT_MODE: doublings(4e-5),
         "preconditioned SGLD": doublings(1e-3),
         "cyclical SGLD": doublings(1.2e-4),
         "SGHMC": doublings(1e-3),
@@ -69,8 +74,8 @@ SETTINGS = {
     "num_seeds": 5,
     **RUN,
 }
-MODEL = partial(flat_model, tuned.NETWORK, batch_size=RUN["final"]["batch_size"])
-LOG_DENSITY = densities.flat_log_density(tuned.NETWORK)
+MODEL = partial(flat_model, minibatch_samplers.NETWORK, batch_size=RUN["final"]["batch_size"])
+LOG_DENSITY = densities.flat_log_density(minibatch_samplers.NETWORK)
 REFERENCE, EQUAL = "NUTS, long", "NUTS"
 GUIDES = {
     "SVI, diagonal": (partial(AutoNormal, init_scale=1e-2), svi.ELBO),
@@ -103,28 +108,28 @@ def unit(name: str, seed: int) -> dict:
     gradients of all chains.
     """
     points, test = problem()
-    key = partial(shared.key, RUN["seed"], name, seed)
-    shapes = networks.parameter_shapes(tuned.NETWORK, points.x.shape[-1])
+    key = partial(common.key, RUN["seed"], name, seed)
+    shapes = networks.parameter_shapes(minibatch_samplers.NETWORK, points.x.shape[-1])
     if name in (REFERENCE, EQUAL):
         return full(key, name, seed, shapes, points)
     if name in GUIDES:
         return fit(key, name, points)
     starts = mcmc.normal_starts(
-        shared.key(RUN["seed"], "start", seed), shapes, (RUN["num_chains"],)
+        common.key(RUN["seed"], "start", seed), shapes, (RUN["num_chains"],)
     )
     x, runs = test.x[: RUN["num_points"]], (RUN["tuning"], RUN["final"])
     settings, sizes = RUN["given"].get(name, [0.0]), RUN["step_sizes"][name]
-    drawn = tuned.tune_and_draw(key, name, settings, sizes, starts, points, x, *runs)
+    drawn = step_size_rule.tune_and_draw(key, name, settings, sizes, starts, points, x, *runs)
     spent = RUN["num_chains"] * RUN["final"]["num_steps"] * RUN["final"]["batch_size"]
-    if name in (tuned.CONTROL, tuned.AT_MODE):
-        spent += RUN["num_chains"] * tuned.MODE_STEPS * len(points.y)
+    if name in (minibatch_samplers.CONTROL, minibatch_samplers.AT_MODE):
+        spent += RUN["num_chains"] * minibatch_samplers.MODE_STEPS * len(points.y)
     return drawn | {"gradients": spent}
 
 
 def full(key, name, seed, shapes, points):
     """The book's sampler on all data: long, or for about as many gradients as the others."""
     chains, sizes = (RUN["num_chains"], RUN["equal"])
-    starts = shared.key(RUN["seed"], "start", seed)
+    starts = common.key(RUN["seed"], "start", seed)
     if name == REFERENCE:
         chains, sizes, starts = RUN["reference_chains"], RUN["reference"], key("start")
     starts = mcmc.normal_starts(starts, shapes, (chains,))
@@ -134,7 +139,7 @@ def full(key, name, seed, shapes, points):
         posterior.stats.integration_steps.sum()
         + sizes["num_warmup"] * posterior.warmup.mean_steps.sum()
     )
-    return {"weights": posterior.draws, "gradients": steps * len(points.y)} | shared.kept_of(
+    return {"weights": posterior.draws, "gradients": steps * len(points.y)} | runs.kept_run(
         posterior
     )
 
@@ -157,24 +162,28 @@ def score(drawn: dict, name: str, seed: int) -> dict:
     found = {"name": name, "seed": seed, "gradients": int(drawn["gradients"])}
     if "tuning" in drawn:
         found["tuning"] = {
-            given: {at: tuned.short(run) for at, run in runs.items()}
+            given: {at: minibatch_scores.short(run) for at, run in runs.items()}
             for given, runs in drawn["tuning"].items()
         }
         found["seconds"] = float(drawn["seconds"])
         found["chosen"] = [int(place) for place in drawn["chosen"]]
     if "weights" not in drawn:
         return found
-    p = tuned.probabilities(drawn["weights"], test.x[: RUN["num_points"]])
+    p = minibatch_samplers.probabilities(drawn["weights"], test.x[: RUN["num_points"]])
     every = max(1, p.shape[1] // 125)
-    of_test = tuned.probabilities(jax.tree.map(lambda a: a[:, ::every], drawn["weights"]), test.x)
-    found |= tuned.scored(of_test, test.y) | {
-        "p_of_chains": tuned.rounded(p.mean(axis=1, dtype=np.float64))
+    of_test = minibatch_samplers.probabilities(
+        jax.tree.map(lambda a: a[:, ::every], drawn["weights"]), test.x
+    )
+    found |= minibatch_scores.scored(of_test, test.y) | {
+        "p_of_chains": minibatch_scores.rounded(p.mean(axis=1, dtype=np.float64))
     }
-    found["spread"] = tuned.spread(p)
+    found["spread"] = minibatch_scores.spread(p)
     if name not in GUIDES:
-        found |= tuned.gate(p[..., ::10], tuned.log_densities(drawn["weights"], points))
+        found |= minibatch_scores.gate(
+            p[..., ::10], minibatch_samplers.log_densities(drawn["weights"], points)
+        )
     if "stats" in drawn:
-        found["check"] = shared.diagnosed(shared.run_of(drawn), p[..., ::10])
+        found["check"] = runs.diagnosis(runs.run_from(drawn), p[..., ::10])
     return found
 
 
@@ -185,7 +194,7 @@ def rows(scored: dict[str, dict]) -> list[dict]:
         [found for found in scored.values() if found["name"] != REFERENCE],
     )
     truth = np.array(reference["p_of_chains"])
-    halves = tuned.distance(truth[:4], truth[4:])
+    halves = total_variation.distance(truth[:4], truth[4:])
     kept = {entry: value for entry, value in reference.items() if entry != "p_of_chains"}
     names = dict.fromkeys(found["name"] for found in others)
     by_name = {name: [found for found in others if found["name"] == name] for name in names}
@@ -196,7 +205,7 @@ def rows(scored: dict[str, dict]) -> list[dict]:
     return [
         first,
         *(
-            tuned.row(name, seeds, reference, *grids.get(name, ()))
+            minibatch_scores.row(name, seeds, reference, *grids.get(name, ()))
             for name, seeds in by_name.items()
         ),
     ]

@@ -6,7 +6,7 @@ are ranked among its draws. Ranked are only quantities that all copies of a netw
 at four points, and the noise. NUTS sees the same measurements.
 """
 
-from helpers import densities, mcmc, networks, svi, verify
+from helpers import common, densities, mcmc, networks, svi, verify
 
 from functools import partial
 
@@ -17,7 +17,7 @@ from numpyro.infer import Trace_ELBO
 from numpyro.infer.autoguide import AutoMultivariateNormal, AutoNormal
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments import shared
+from experiments.methods import runs
 from experiments.problems.numpyro_models import regression_model
 
 SETTINGS = {
@@ -70,20 +70,20 @@ def unit(arm: str, first: int, count: int) -> dict:
     numbers = range(first, first + count)
     if arm == "NUTS":
         starts = mcmc.normal_starts(
-            shared.key(SETTINGS["seed"], "start", first), SHAPES, (count, SETTINGS["num_chains"])
+            common.key(SETTINGS["seed"], "start", first), SHAPES, (count, SETTINGS["num_chains"])
         )
         sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples", "max_tree_depth")}
         posterior = mcmc.sample(
-            shared.key(SETTINGS["seed"], "NUTS", first),
+            common.key(SETTINGS["seed"], "NUTS", first),
             LOG_DENSITY,
             starts,
             tasks=observed,
             **sizes,
         )
         values = _of_draws(posterior.draws["params"], jnp.exp(posterior.draws["log_noise"]))
-        diagnosis = shared.kept_of(posterior)
+        diagnosis = runs.kept_run(posterior)
         return {"truth": truth, "values": values, **diagnosis}
-    keys = jnp.stack([shared.key(SETTINGS["seed"], arm, number) for number in numbers])
+    keys = jnp.stack([common.key(SETTINGS["seed"], arm, number) for number in numbers])
     values, losses = fits(keys, arm, observed)
     svi.check_losses(losses)
     return {"truth": truth, "values": values[:, None]}
@@ -94,10 +94,10 @@ def replications(first: int, count: int) -> tuple[jax.Array, densities.Observed]
     own.
     """
     x = jax.random.uniform(
-        shared.key(SETTINGS["seed"], "x"), (SETTINGS["num_points"], 1), minval=-1.0
+        common.key(SETTINGS["seed"], "x"), (SETTINGS["num_points"], 1), minval=-1.0
     ).sort(axis=0)
     keys = jnp.stack(
-        [shared.key(SETTINGS["seed"], "data", number) for number in range(first, first + count)]
+        [common.key(SETTINGS["seed"], "data", number) for number in range(first, first + count)]
     )
     truth, y = _replicate(keys, x)
     x = np.broadcast_to(x, (count, *x.shape))
@@ -150,8 +150,8 @@ def score(drawn: dict, arm: str, first: int, count: int) -> dict:
     error = np.sqrt(SETTINGS["num_draws"] * share * (1 - share))
     kept = {"ranks": by_quantity(found), "ranks_error": by_quantity(error), "check": {}}
     if arm == "NUTS":
-        posterior = shared.run_of(drawn)
-        kept["check"] = shared.diagnosed(posterior, drawn["values"])
+        posterior = runs.run_from(drawn)
+        kept["check"] = runs.diagnosis(posterior, drawn["values"])
     return kept
 
 
@@ -172,14 +172,14 @@ def rows(scored: dict[str, dict]) -> list[dict]:
             {q: [rank for part in parts for rank in part[entry][q]] for q in QUANTITIES}
             for entry in ("ranks", "ranks_error")
         )
-        distance = shared.rank_distance(np.transpose(list(ranks.values())), num_draws)
+        distance = verify.rank_distance(np.transpose(list(ranks.values())), num_draws)
         return {
             "name": arm,
             "num_draws": num_draws,
             "ranks": ranks,
             "ranks_error": error,
             "distance": dict(zip(QUANTITIES, distance.tolist(), strict=True)),
-            "band": shared.rank_band(
+            "band": verify.rank_band(
                 SETTINGS["num_replications"], num_draws, SETTINGS["threshold_chance"]
             ),
             "check": [part["check"] for part in parts if part["check"]],

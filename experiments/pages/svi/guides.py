@@ -6,7 +6,7 @@ anew for each length. A unit has one training set, with NUTS and all guides, sin
 compared with the draws of NUTS.
 """
 
-from helpers import densities, diagnostics, mcmc, metrics, networks, svi
+from helpers import common, densities, diagnostics, mcmc, metrics, monte_carlo, networks, svi
 
 import itertools
 from functools import partial
@@ -19,10 +19,11 @@ import optax
 from numpyro.infer import Trace_ELBO, autoguide
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments import shared
-from experiments.pages.regression.variants import curves
+from experiments.methods import runs
+from experiments.methods.autoguides import log_weights
 from experiments.problems import waves
-from experiments.problems.numpyro_models import log_weights, regression_model
+from experiments.problems.numpyro_models import regression_model
+from experiments.problems.wave_networks import curves
 
 SETTINGS = {
     "seed": 5001,
@@ -76,7 +77,7 @@ def wave(kind: str, redraw: int) -> waves.Wave:
     """Return a training set and its test points."""
     gap = tuple(SETTINGS["gap"]) if kind == "gap" else None
     return _wave(
-        shared.key(SETTINGS["seed"], "data", kind, redraw), num_train=SETTINGS["num_train"], gap=gap
+        common.key(SETTINGS["seed"], "data", kind, redraw), num_train=SETTINGS["num_train"], gap=gap
     )
 
 
@@ -90,7 +91,7 @@ def unit(kind: str, redraw: int, guides: list[str], num_steps: list[int], num_sa
     found = {"NUTS": nuts(kind, redraw, observed, num_samples)}
     for name, steps in itertools.product(guides, num_steps):
         keys = [
-            shared.key(SETTINGS["seed"], part, kind, redraw, name, steps)
+            common.key(SETTINGS["seed"], part, kind, redraw, name, steps)
             for part in ("fit", "draw", "weigh")
         ]
         fitted = fit(keys, name, steps, observed)
@@ -106,14 +107,14 @@ def arm_name(name, steps):
 
 def nuts(kind, redraw, observed, num_samples):
     """The reference."""
-    key_start, key_chains = jax.random.split(shared.key(SETTINGS["seed"], "NUTS", kind, redraw))
+    key_start, key_chains = jax.random.split(common.key(SETTINGS["seed"], "NUTS", kind, redraw))
     starts = mcmc.normal_starts(key_start, SHAPES, (SETTINGS["num_chains"],), 0.5)
     sizes = {name: SETTINGS[name] for name in ("num_warmup", "max_tree_depth")}
     posterior = mcmc.sample(
         key_chains, LOG_DENSITY, starts, data=observed, num_samples=num_samples, **sizes
     )
     noise = jnp.exp(posterior.draws["log_noise"])
-    diagnosis = shared.kept_of(posterior)
+    diagnosis = runs.kept_run(posterior)
     return {"weights": posterior.draws["params"], "noise": noise, **diagnosis}
 
 
@@ -155,8 +156,8 @@ def score(
     points, reference = wave(kind, redraw), drawn["NUTS"]
     x = jnp.concatenate([points.grid, points.x_test.reshape(-1, 1)])
     f, noise = np.asarray(curves(NETWORK, reference["weights"], x)), reference["noise"]
-    posterior = shared.run_of(reference)
-    check = shared.diagnosed(posterior, f[..., :200:10])
+    posterior = runs.run_from(reference)
+    check = runs.diagnosis(posterior, f[..., :200:10])
     gradients = float(posterior.stats.integration_steps.sum())
     gradients += SETTINGS["num_warmup"] * float(posterior.warmup.mean_steps.sum())
 
@@ -222,7 +223,7 @@ def of_draws(f, noise, reference, points):
         **dict(
             zip(
                 [f"{name}_error" for name in names],
-                shared.jackknife(distances, *pair).tolist(),
+                monte_carlo.jackknife(distances, *pair).tolist(),
                 strict=True,
             )
         ),
@@ -232,7 +233,7 @@ def of_draws(f, noise, reference, points):
             for region, part in by_region.items()
         },
         "nll_error": {
-            region: shared.mixture_nll_error(part, noise, y[region])
+            region: monte_carlo.mixture_nll_error(part, noise, y[region])
             for region, part in by_region.items()
         },
         "coverage": {

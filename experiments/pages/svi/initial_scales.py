@@ -2,7 +2,7 @@
 many starts.
 """
 
-from helpers import densities, metrics, networks, svi
+from helpers import common, densities, metrics, monte_carlo, networks, svi
 
 from functools import partial
 
@@ -13,9 +13,9 @@ import numpy as np
 from numpyro.infer import TraceMeanField_ELBO
 from numpyro.infer.autoguide import AutoNormal
 
-from experiments import shared
+from experiments.methods.autoguides import log_weights
 from experiments.problems import waves
-from experiments.problems.numpyro_models import log_weights, regression_model
+from experiments.problems.numpyro_models import regression_model
 
 SETTINGS = {
     "seed": 5001,  # the wave is the first one of svi/guides, by the same key
@@ -44,7 +44,7 @@ def units() -> dict[str, dict]:
 
 def wave() -> waves.Wave:
     """Return the data."""
-    return jax.jit(waves.wave)(shared.key(SETTINGS["seed"], "data", "whole", 0))
+    return jax.jit(waves.wave)(common.key(SETTINGS["seed"], "data", "whole", 0))
 
 
 def unit(init_scale: float, num_particles: int, num_starts: int) -> dict:
@@ -52,7 +52,7 @@ def unit(init_scale: float, num_particles: int, num_starts: int) -> dict:
     [start, ...].
     """
     # A start has the same key in every case, so that cases are compared in pairs.
-    keys = jnp.stack([shared.key(SETTINGS["seed"], "start", start) for start in range(num_starts)])
+    keys = jnp.stack([common.key(SETTINGS["seed"], "start", start) for start in range(num_starts)])
     drawn = starts(keys, init_scale, num_particles, wave())
     svi.check_losses(drawn["losses"])
     return drawn
@@ -113,7 +113,7 @@ def score(drawn: dict, init_scale: float, num_particles: int, num_starts: int) -
         "k_hat": [float(arviz.psislw(w.astype(np.float64))[1]) for w in weights],
         "nll": [metrics.mixture_nll(f, sd, y) for f, sd in zip(at_test, noise, strict=True)],
         "nll_error": [
-            shared.mixture_nll_error(f, sd, y) for f, sd in zip(at_test, noise, strict=True)
+            monte_carlo.mixture_nll_error(f, sd, y) for f, sd in zip(at_test, noise, strict=True)
         ],
         "curve": on_grid.mean(axis=1).round(4).tolist(),
         "curve_sd": on_grid.std(axis=1).round(4).tolist(),

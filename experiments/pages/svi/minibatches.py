@@ -6,7 +6,7 @@ without compiling, on the core of whoever computed this result: only those of on
 compared, and no check can.
 """
 
-from helpers import data, densities, diagnostics, networks, svi
+from helpers import common, data, densities, diagnostics, networks, svi
 
 import time
 from functools import partial
@@ -18,8 +18,9 @@ import numpy as np
 from numpyro.infer import TraceMeanField_ELBO
 from numpyro.infer.autoguide import AutoNormal
 
-from experiments import shared
-from experiments.problems.numpyro_models import flat_model, log_weights, spiral
+from experiments.methods.autoguides import log_weights
+from experiments.problems.numpyro_models import flat_model
+from experiments.problems.spirals import spiral
 
 SETTINGS = {
     "seed": 5001,
@@ -56,7 +57,7 @@ def network_and_data(
     """Return network, training data and 3000 test points; the moons are scaled by their training
     points.
     """
-    key_train, key_test = jax.random.split(shared.key(SETTINGS["seed"], "data", problem))
+    key_train, key_test = jax.random.split(common.key(SETTINGS["seed"], "data", problem))
     if problem == "spiral":
         train, test = spiral(key_train, size // 3), spiral(key_test, 1000)
         return SPIRAL, densities.observe(train.x, train.y, [10.0, 10.0], num_classes=3), test
@@ -95,7 +96,7 @@ def unit(problem: str, size: int, batch: int, num_steps: int) -> dict:
     network, observed, test = network_and_data(problem, size)
 
     def key(part, start):
-        return shared.key(SETTINGS["seed"], part, problem, start)  # one for all batches
+        return common.key(SETTINGS["seed"], part, problem, start)  # one for all batches
 
     compiled = fit.lower(key("fit", 0), network, batch, num_steps, observed).compile()
     found = []

@@ -6,6 +6,7 @@ so every fit has several.
 """
 
 from helpers import (
+    common,
     data,
     densities,
     diagnostics,
@@ -28,7 +29,7 @@ import numpyro.distributions as dist
 from numpyro.infer import Trace_ELBO
 from numpyro.infer.autoguide import AutoMultivariateNormal, AutoNormal
 
-from experiments import shared
+from experiments.methods import runs
 from experiments.problems.numpyro_models import flat_model
 
 SETTINGS = {
@@ -65,7 +66,7 @@ def unit(model: str, guide: str, start: int) -> dict:
     fared.
     """
     source = data.source_moons()
-    key = shared.key(SETTINGS["seed"], model, guide, start)
+    key = common.key(SETTINGS["seed"], model, guide, start)
     if guide == "NUTS":
         return nuts(key, densities.observe(source.x_train, source.y_train, [1.0, 1.0, 1.0]))
     fitted = {"flat": flat_fit, "hierarchical": group_fit}[model](key, guide, source)
@@ -86,7 +87,7 @@ def nuts(key, observed):
     starts = mcmc.normal_starts(key_start, shapes, (len(observed.y), SETTINGS["num_chains"]))
     sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples", "max_tree_depth")}
     posterior = mcmc.sample(key_chains, LOG_DENSITY, starts, tasks=observed, **sizes)
-    return {"weights": posterior.draws, **shared.kept_of(posterior)}
+    return {"weights": posterior.draws, **runs.kept_run(posterior)}
 
 
 def flat_fit(key, guide, tasks):
@@ -201,8 +202,8 @@ def score(drawn: dict, model: str, guide: str, start: int) -> dict:
         "check": {},
     }
     if guide == "NUTS":
-        posterior = shared.run_of(drawn)
-        return kept | {"check": shared.diagnosed(posterior, thinned)}
+        posterior = runs.run_from(drawn)
+        return kept | {"check": runs.diagnosis(posterior, thinned)}
     losses = drawn["losses"].reshape(100, -1)
     error = losses.std(axis=1) / np.sqrt(losses.shape[1])
     return kept | {"losses": losses.mean(axis=1).tolist(), "losses_error": error.tolist()}

@@ -5,12 +5,11 @@ The temperature is fitted on training points that its network has not seen. The 
 from the guide of the first redraw, which is stored.
 """
 
-from helpers import data, densities, metrics, networks, svi
+from helpers import common, densities, metrics, svi, training
 from helpers.common import take
 
 from functools import partial
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,8 +18,8 @@ from numpyro.infer import TraceMeanField_ELBO
 from numpyro.infer.autoguide import AutoNormal
 from scipy.special import log_softmax, logsumexp
 
-from experiments import shared
-from experiments.problems.numpyro_models import flat_model, spiral
+from experiments.problems import spirals
+from experiments.problems.numpyro_models import flat_model
 
 SETTINGS = {
     "seed": 5001,
@@ -35,8 +34,7 @@ SETTINGS = {
     "held_out": 0.2,
     "far": 3.0,  # radius of the circle on which entropy is far from the data
 }
-NETWORK = networks.MLP((100,), nn.relu, True, 3)
-MODEL = partial(flat_model, NETWORK)
+MODEL = partial(flat_model, spirals.NETWORK)
 GUIDE = partial(AutoNormal, init_scale=SETTINGS["init_scale"])
 # the same, in less time on a CPU
 ELBO = TraceMeanField_ELBO(num_particles=10, vectorize_particles=False)
@@ -56,34 +54,20 @@ def units() -> dict[str, dict]:
     }
 
 
-def problem(redraw: int) -> tuple[data.Points, data.Points, jax.Array]:
-    """Return training points, fresh points, and which of the training points are held out for the
-    temperature.
-    """
-    train = _spiral(shared.key(SETTINGS["seed"], "train", redraw), SETTINGS["points_per_class"])
-    test = _spiral(shared.key(SETTINGS["seed"], "test", redraw), SETTINGS["test_per_class"])
-    size = train.y.size
-    order = jax.random.permutation(shared.key(SETTINGS["seed"], "split", redraw), size)
-    return train, test, order < SETTINGS["held_out"] * size
-
-
-_spiral = jax.jit(spiral, static_argnums=1)
-
-
 def unit(redraw: int, prior_scale: float | None, num_steps: int) -> dict:
     """Return weights, leading axis [member] or [draw]; of a guide also its losses and
     parameters.
     """
-    train, test, held_out = problem(redraw)
+    train, test, held_out = spirals.problem(redraw)
     if prior_scale is None:
         members = SETTINGS["members"] + 1  # the last one is for the temperature
         keys = jnp.stack(
-            [shared.key(SETTINGS["seed"], "network", redraw, member) for member in range(members)]
+            [common.key(SETTINGS["seed"], "network", redraw, member) for member in range(members)]
         )
         weight = jnp.ones((members, train.y.size)).at[-1].set(~held_out)
         return networks_of(keys, train, test, weight, num_steps)
     observed = densities.observe(train.x, train.y, 2 * [prior_scale], num_classes=3)
-    keys = [shared.key(SETTINGS["seed"], part, redraw, prior_scale) for part in ("fit", "draw")]
+    keys = [common.key(SETTINGS["seed"], part, redraw, prior_scale) for part in ("fit", "draw")]
     found = variational(*keys, observed, num_steps)
     svi.check_losses(found["losses"])
     return found
@@ -98,7 +82,9 @@ def networks_of(keys, train, test, weight, num_steps):
     """
 
     def nll(params, points, weight):
-        log_p = densities.categorical_log_likelihood(NETWORK.apply(params, points.x), points.y)
+        log_p = densities.categorical_log_likelihood(
+            spirals.NETWORK.apply(params, points.x), points.y
+        )
         return -(weight * log_p).sum() / weight.sum()
 
     def one(pair):
@@ -107,8 +93,13 @@ def networks_of(keys, train, test, weight, num_steps):
             partial(nll, points=p, weight=w)
             for p, w in ((train, weight), (test, jnp.ones(test.y.shape)))
         ]
-        found = shared.train(
-            losses[0], NETWORK.init(key, train.x), svi.CLIPPED_ADAM, num_steps, losses[1], every=100
+        found = training.train(
+            losses[0],
+            spirals.NETWORK.init(key, train.x),
+            svi.CLIPPED_ADAM,
+            num_steps,
+            losses[1],
+            every=100,
         )
         return {"params": found[0]["params"], "fresh_nll": found[1]}
 
@@ -128,7 +119,7 @@ def variational(key_fit, key_draw, observed, num_steps):
 
 def score(drawn: dict, redraw: int, prior_scale: float | None, num_steps: int) -> dict:
     """Return scores on fresh points, and entropies there and far away, by method."""
-    train, test, held_out = problem(redraw)
+    train, test, held_out = spirals.problem(redraw)
     angles = jnp.linspace(0, 2 * jnp.pi, 100, endpoint=False)
     far = SETTINGS["far"] * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=-1)
     logits = _logits({"params": drawn["params"]}, jnp.concatenate([test.x, far]))
@@ -142,7 +133,7 @@ def score(drawn: dict, redraw: int, prior_scale: float | None, num_steps: int) -
         kept = {"losses": losses.mean(axis=1).tolist(), "params": of_guide}
         kept["losses_error"] = (losses.std(axis=1) / np.sqrt(losses.shape[1])).tolist()
         return {f"SVI, prior sd {prior_scale:g}": scores(log_p, y) | kept}
-    seen = NETWORK.apply({"params": take(drawn["params"], -1)}, train.x[held_out])
+    seen = spirals.NETWORK.apply({"params": take(drawn["params"], -1)}, train.x[held_out])
     temperature = temperature_of(seen, train.y[held_out])
     tempered = log_softmax(logits[-1:] / float(temperature), axis=-1)
     alone = [scores(one[None], y) for one in log_p[:-1]]
@@ -161,7 +152,9 @@ def score(drawn: dict, redraw: int, prior_scale: float | None, num_steps: int) -
     }
 
 
-_logits = jax.jit(lambda weights, x: jax.lax.map(lambda one: NETWORK.apply(one, x), weights))
+_logits = jax.jit(
+    lambda weights, x: jax.lax.map(lambda one: spirals.NETWORK.apply(one, x), weights)
+)
 
 
 @jax.jit

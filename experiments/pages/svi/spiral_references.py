@@ -8,7 +8,17 @@ starts of Laplace's method, of which the one of the highest evidence by the gene
 matrix (GGN) counts. Training sets and fresh points are those of ``svi/spiral``, by the same keys.
 """
 
-from helpers import densities, diagnostics, mcmc, metrics, networks, plots
+from helpers import (
+    common,
+    densities,
+    diagnostics,
+    mcmc,
+    metrics,
+    networks,
+    plots,
+    predict,
+    training,
+)
 from helpers.common import take
 
 from functools import partial
@@ -20,8 +30,9 @@ import optax
 from jax.flatten_util import ravel_pytree
 from scipy.special import log_softmax, logsumexp
 
-from experiments import shared
+from experiments.methods import runs
 from experiments.pages.svi import spiral
+from experiments.problems import spirals
 
 SETTINGS = {
     "seed": 5012,
@@ -42,7 +53,7 @@ SETTINGS = {
     "grid": 5,
     "least_sd": 1e-2,  # of a probability over draws: one that never moves has no R-hat
 }
-NETWORK = spiral.NETWORK
+NETWORK = spirals.NETWORK
 LOG_DENSITY = densities.flat_log_density(NETWORK)
 SMALL = {"redraw": 0, "method": "NUTS", "prior_scale": 1.0, "size": 100}
 
@@ -70,8 +81,8 @@ def unit(redraw: int, method: str, prior_scale: float | None, size: int) -> dict
     """Return weights, leading axes [chain, draw], [member] or [draw], and how the chains or starts
     fared.
     """
-    train, test, _ = spiral.problem(redraw)
-    key = partial(shared.key, SETTINGS["seed"], redraw, method)
+    train, test, _ = spirals.problem(redraw)
+    key = partial(common.key, SETTINGS["seed"], redraw, method)
     if method == "networks":
         keys = jnp.stack([key(member) for member in range(SETTINGS["num_networks"])])
         weight = jnp.ones((len(keys), train.y.size))
@@ -86,7 +97,7 @@ def unit(redraw: int, method: str, prior_scale: float | None, size: int) -> dict
     depth = SETTINGS["max_tree_depth"][SETTINGS["prior_scales"].index(prior_scale)]
     sizes = {"num_warmup": SETTINGS["num_warmup"], "num_samples": size, "max_tree_depth": depth}
     posterior = mcmc.sample(key(prior_scale, "chains"), LOG_DENSITY, starts, data=observed, **sizes)
-    return posterior.draws | shared.kept_of(posterior)
+    return posterior.draws | runs.kept_run(posterior)
 
 
 def laplace(key, observed, num_steps):
@@ -126,7 +137,7 @@ def climb(keys, observed, num_steps):
 
     def one(key):
         start = NETWORK.init(key, observed.x)
-        top, _ = shared.train(lambda p: -LOG_DENSITY(p, observed), start, optimizer, num_steps)
+        top, _ = training.train(lambda p: -LOG_DENSITY(p, observed), start, optimizer, num_steps)
         vector, unravel = ravel_pytree(top)
         logits, slopes = (
             NETWORK.apply(top, observed.x),
@@ -144,18 +155,12 @@ def climb(keys, observed, num_steps):
     return jax.lax.map(one, keys)
 
 
-def far_points(count):
-    """Points of the circle far from the data."""
-    angles = jnp.linspace(0, 2 * jnp.pi, count, endpoint=False)
-    return spiral.SETTINGS["far"] * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=-1)
-
-
 def score(drawn: dict, redraw: int, method: str, prior_scale: float | None, size: int) -> dict:
     """Return scores on fresh points, and entropies there and far away, by the name of the
     method.
     """
-    _, test, _ = spiral.problem(redraw)
-    x, y = jnp.concatenate([test.x, far_points(100)]), np.asarray(test.y)
+    _, test, _ = spirals.problem(redraw)
+    x, y = jnp.concatenate([test.x, spirals.far_points(100)]), np.asarray(test.y)
     if method == "NUTS":
         return {f"NUTS, prior sd {prior_scale:g}": of_chains(drawn, x, y)}
     none = {"check": {}}
@@ -195,15 +200,14 @@ def of_chains(drawn, x, y):
     line = jnp.linspace(-0.6, 0.6, SETTINGS["grid"])
     near = jnp.stack(jnp.meshgrid(line, line), axis=-1).reshape(-1, 2)
     weights = {"params": drawn["params"]}
-    p = shared.of_draws(
-        lambda w: jax.nn.softmax(NETWORK.apply(w, jnp.concatenate([near, far_points(12)]))), weights
+    p = predict.of_draws(
+        lambda w: jax.nn.softmax(NETWORK.apply(w, jnp.concatenate([near, spirals.far_points(12)]))),
+        weights,
     )
     p = np.asarray(p).reshape(*p.shape[:2], -1)
-    check = shared.diagnosed(
-        shared.run_of(drawn), p[..., p.std(axis=(0, 1)) >= SETTINGS["least_sd"]]
-    )
+    check = runs.diagnosis(runs.run_from(drawn), p[..., p.std(axis=(0, 1)) >= SETTINGS["least_sd"]])
     thinned = take(weights, np.s_[:, :: SETTINGS["thin"]])
-    logits = np.asarray(shared.of_draws(lambda w: NETWORK.apply(w, x), thinned), np.float64)
+    logits = np.asarray(predict.of_draws(lambda w: NETWORK.apply(w, x), thinned), np.float64)
     log_p = log_softmax(logits, axis=-1).reshape(-1, *logits.shape[2:])
     found = spiral.scores(log_p, y)
     errors = {
@@ -236,7 +240,7 @@ def pictured(weights, p, y):
     """
     calibration = metrics.calibration_error(*metrics.top_label(jnp.float32(p), jnp.asarray(y)))
     grid = plots.grid(61)
-    mean = shared.chain_means(lambda w: jax.nn.softmax(NETWORK.apply(w, grid)), weights)
+    mean = predict.chain_means(lambda w: jax.nn.softmax(NETWORK.apply(w, grid)), weights)
     bins = {name: np.asarray(value).tolist() for name, value in calibration._asdict().items()}
     return {
         "reliability": bins,

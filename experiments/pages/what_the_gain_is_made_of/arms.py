@@ -8,7 +8,7 @@ the prior of the shared network too.
     N(0, 1)               nothing is chosen or learnt
     chosen per task       from the task's own 50 points
     chosen over tasks     one triple for all tasks
-    mixture per task      no choice: scales uniform on a logarithmic axis over the grid's range, each task alone
+    mixture per task      no choice: scales log-uniform over the grid's range, each task alone
     mixture over tasks    the same with one triple for all tasks
     learnt per task       scales N+(0, 5), each task alone
     learnt over tasks     scales N+(0, 5), the same for all tasks, means 0
@@ -17,7 +17,7 @@ the prior of the shared network too.
     shared, chosen        hyperprior and scale of the means, of four pairs, by the folds
 """
 
-from helpers import densities, hierarchical, mcmc
+from helpers import common, densities, hierarchical, mcmc
 
 import itertools
 from functools import partial
@@ -27,8 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments import shared
-from experiments.methods import cross_validation
+from experiments.methods import cross_validation, network_fits, scoring
 from experiments.problems import moons_redrawn
 
 SETTINGS = {
@@ -53,7 +52,7 @@ SETTINGS = {
     "num_by_folds": 1,
     "of_folds": {"num_warmup": 150, "num_samples": 150},  # of the shared network
     "chains_of_folds": 2,
-    "tempered": moons_redrawn.TEMPERED,
+    "tempered": network_fits.TEMPERED,
     "threshold_nll": 0.005,  # fixed before any result was seen: a smaller difference is called none
 }
 WIDE = hierarchical.log_density(moons_redrawn.NETWORK, tfd.HalfNormal(5.0))
@@ -101,7 +100,7 @@ SMALL = {
 def unit(arm, redraw, num_tasks, **sizes):
     """Fit one arm to one data set."""
     tasks = moons_redrawn.drawn(redraw, num_tasks=num_tasks)
-    key = partial(shared.key, SETTINGS["seed"], arm, redraw)
+    key = partial(common.key, SETTINGS["seed"], arm, redraw)
     if arm == "chosen":
         held_out, scales = search(key, tasks)
         fits = [fit_flat(key(name), tasks, scales[name], **sizes) for name in CHOSEN]
@@ -117,30 +116,32 @@ def unit(arm, redraw, num_tasks, **sizes):
         held_out = np.stack([shared_of_folds(key("folds", *pair), tasks, *pair) for pair in PAIRS])
         best = held_out.mean(axis=1).argmin()
         fit = fit_shared(key(), of_pair(*PAIRS[best]), observed, **sizes)
-        return {"held_out": held_out, "best": best, "fit": moons_redrawn.kept(fit)}
+        return {"held_out": held_out, "best": best, "fit": network_fits.thinned_run(fit)}
     if arm in SHARED:
-        return moons_redrawn.kept(fit_shared(key(), SHARED[arm], observed, **sizes))
+        return network_fits.thinned_run(fit_shared(key(), SHARED[arm], observed, **sizes))
     log_density = mixture if arm.startswith("mixture") else WIDE
     if arm.endswith("over tasks"):
-        return moons_redrawn.kept(fit_shared(key(), log_density, observed, means=(), **sizes))
+        return network_fits.thinned_run(fit_shared(key(), log_density, observed, means=(), **sizes))
     shapes = hierarchical.shapes(moons_redrawn.NETWORK, 1, 2, means=())
-    starts = mcmc.normal_starts(key("starts"), shapes, (num_tasks, moons_redrawn.NUM_CHAINS))
+    starts = mcmc.normal_starts(key("starts"), shapes, (num_tasks, network_fits.NUM_CHAINS))
     alone = jax.tree.map(lambda a: a[:, None], observed)
-    return moons_redrawn.kept(mcmc.sample(key("chains"), log_density, starts, tasks=alone, **sizes))
+    return network_fits.thinned_run(
+        mcmc.sample(key("chains"), log_density, starts, tasks=alone, **sizes)
+    )
 
 
 def fit_flat(key, tasks, scales, **sizes):
     """Fit each task alone, under scales [layer] or [task, layer]."""
     observed = densities.observe(tasks.x_train, tasks.y_train, scales)
-    return moons_redrawn.kept(
-        moons_redrawn.fit_flat(key, observed, max_tree_depth=SETTINGS["max_tree_depth"], **sizes)
+    return network_fits.thinned_run(
+        network_fits.fit_flat(key, observed, max_tree_depth=SETTINGS["max_tree_depth"], **sizes)
     )
 
 
 def fit_shared(key, log_density, observed, means=None, **sizes):
     """Fit all tasks together."""
     shapes = hierarchical.shapes(moons_redrawn.NETWORK, len(observed.y), 2, means=means)
-    return moons_redrawn.fit_hierarchical(key, log_density, shapes, observed, **sizes)
+    return network_fits.fit_hierarchical(key, log_density, shapes, observed, **sizes)
 
 
 def of_pair(hyperprior, mean_scale):
@@ -223,7 +224,7 @@ def shared_of_folds(key, tasks, hyperprior, mean_scale):
         fit = fit_shared(key_fold, log_density, observed, tempered=tempered, **SETTINGS["of_folds"])
         draws = widened(fit.draws, mean_scale)
         p.append(
-            moons_redrawn.probabilities(moons_redrawn.LOGITS, draws, tasks.x_train[:, fold]).mean(
+            network_fits.probabilities(moons_redrawn.LOGITS, draws, tasks.x_train[:, fold]).mean(
                 axis=(0, 1)
             )
         )
@@ -258,17 +259,15 @@ def score(drawn, arm, redraw, num_tasks, **_):
         run = drawn | {"draws": bounded(draws) if arm.startswith("mixture") else draws}
     if arm.endswith("per task"):
         p = np.asarray(probabilities_alone(run["draws"], tasks.x_test))
-        return {arm: moons_redrawn.scored(p, y) | {"check": moons_redrawn.checked(run, p)}}
-    p = np.asarray(moons_redrawn.probabilities(moons_redrawn.LOGITS, run["draws"], tasks.x_test))
-    return {arm: moons_redrawn.with_sampler(run, p, y) | more}
+        return {arm: scoring.scored(p, y) | {"check": scoring.check_of_run(run, p)}}
+    p = np.asarray(network_fits.probabilities(moons_redrawn.LOGITS, run["draws"], tasks.x_test))
+    return {arm: scoring.with_sampler(run, p, y) | more}
 
 
 def scored_flat(drawn, tasks):
     """Score flat fits."""
-    p = np.asarray(moons_redrawn.flat_probabilities(drawn["draws"], tasks.x_test))
-    return moons_redrawn.scored(p, np.asarray(tasks.y_test)) | {
-        "check": moons_redrawn.checked(drawn, p)
-    }
+    p = np.asarray(network_fits.flat_probabilities(drawn["draws"], tasks.x_test))
+    return scoring.scored(p, np.asarray(tasks.y_test)) | {"check": scoring.check_of_run(drawn, p)}
 
 
 @jax.jit
@@ -277,7 +276,7 @@ def probabilities_alone(draws, x):
     set of one task.
     """
     p = jax.lax.map(
-        lambda pair: moons_redrawn.probabilities(moons_redrawn.LOGITS, pair[0], pair[1][None])[
+        lambda pair: network_fits.probabilities(moons_redrawn.LOGITS, pair[0], pair[1][None])[
             ..., 0, :
         ],
         (draws, x),
@@ -289,12 +288,11 @@ def rows(scored):
     """A row for each arm, with entries over data sets."""
     redrawn = range(SETTINGS["num_redraws"])
     found = {
-        name: moons_redrawn.row(name, [scored[f"chosen, {i}"][name] for i in redrawn])
-        for name in CHOSEN
+        name: scoring.row(name, [scored[f"chosen, {i}"][name] for i in redrawn]) for name in CHOSEN
     }
     for name in (*FITTED, *TOLD, BY_FOLDS):
         of_arm = (scored.get(f"{name}, {i}") for i in redrawn)
-        found[name] = moons_redrawn.row(name, [one[name] for one in of_arm if one])
+        found[name] = scoring.row(name, [one[name] for one in of_arm if one])
     found["chosen over tasks"]["more"]["triples"] = TRIPLES
     found[BY_FOLDS]["more"]["pairs"] = PAIRS
     return list(found.values())

@@ -11,14 +11,14 @@ the others small; the output layer's large and the others small. All spend a sta
 of the likelihood, none is left out.
 """
 
-from helpers import densities, hierarchical, mcmc
+from helpers import common, densities, hierarchical, mcmc
 from helpers.common import take
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
+from experiments.methods import network_fits, scoring
 from experiments.problems import moons_redrawn, regions
 
 SEED = 3012
@@ -164,7 +164,7 @@ def logits(position, x):
 
 def from_both_ends(key, shapes):
     """Return starts of four chains, N(0, 1), scales from both ends: [chain]."""
-    starts = mcmc.normal_starts(key, shapes, (moons_redrawn.NUM_CHAINS,))
+    starts = mcmc.normal_starts(key, shapes, (network_fits.NUM_CHAINS,))
     for name, part in starts["log_sd"].items():
         at = np.log(STARTS["means" if name in MEANS else name])
         starts["log_sd"][name] = jax.tree.map(
@@ -179,10 +179,10 @@ def unit(redraw, special, means, hyperprior, per_weight, num_tasks, **sizes):
     tasks = moons_redrawn.drawn(redraw, num_tasks=num_tasks)
     if means == OPTIMUM:
         return {"p": moons_redrawn.optimum(tasks)}
-    key = shared.key(SEED, *special, means, hyperprior, str(per_weight), redraw)
+    key = common.key(SEED, *special, means, hyperprior, str(per_weight), redraw)
     if means == FLAT:
         observed = densities.observe(tasks.x_train, tasks.y_train, np.ones(len(LAYERS)))
-        return moons_redrawn.kept(moons_redrawn.fit_flat(key, observed, **sizes))
+        return network_fits.thinned_run(network_fits.fit_flat(key, observed, **sizes))
     key_start, key_below, key_chains = jax.random.split(key, 3)
     observed = densities.observe(tasks.x_train, tasks.y_train)
     starts = from_both_ends(key_start, shapes(num_tasks, special, means, per_weight))
@@ -190,7 +190,7 @@ def unit(redraw, special, means, hyperprior, per_weight, num_tasks, **sizes):
     below = observed._replace(weight=of_stage.pop("power") * observed.weight)
     stage = mcmc.sample(key_below, DENSITIES[hyperprior], starts, data=below, **of_stage)
     starts = take(stage.draws, np.s_[:, -1])
-    return moons_redrawn.kept(
+    return network_fits.thinned_run(
         mcmc.sample(key_chains, DENSITIES[hyperprior], starts, data=observed, **sizes)
     )
 
@@ -204,17 +204,17 @@ def score(drawn, redraw, special, means, num_tasks, **_):
     tasks = moons_redrawn.drawn(redraw, num_tasks=num_tasks)
     y = np.asarray(tasks.y_test)
     if means == OPTIMUM:
-        return moons_redrawn.scored_parts(drawn["p"][None], y)
+        return scoring.scored_parts(drawn["p"][None], y)
 
     def of_draws(x):
         if means == FLAT:
-            return np.asarray(moons_redrawn.flat_probabilities(drawn["draws"], x))
-        return np.asarray(moons_redrawn.probabilities(logits, {"mean": {}, **drawn["draws"]}, x))
+            return np.asarray(network_fits.flat_probabilities(drawn["draws"], x))
+        return np.asarray(network_fits.probabilities(logits, {"mean": {}, **drawn["draws"]}, x))
 
     p = of_draws(tasks.x_test)
     few, train = (
-        moons_redrawn.scored(p[..., :50], y[:, :50]),
-        moons_redrawn.scored(of_draws(tasks.x_train), tasks.y_train),
+        scoring.scored(p[..., :50], y[:, :50]),
+        scoring.scored(of_draws(tasks.x_train), tasks.y_train),
     )
     more = {
         "accuracy_train": train["accuracy"],
@@ -223,10 +223,10 @@ def score(drawn, redraw, special, means, num_tasks, **_):
         "accuracy_900_error": few["accuracy_error"],
     }
     if means == FLAT:
-        return moons_redrawn.scored(p, y) | {"check": moons_redrawn.checked(drawn, p), "more": more}
+        return scoring.scored(p, y) | {"check": scoring.check_of_run(drawn, p), "more": more}
     if means == "learnt" and len(special) > 1:
         more["share_by_chain"] = shares(drawn["draws"]["log_sd"]).tolist()
-    return moons_redrawn.with_sampler(drawn, p, y) | {"more": more}
+    return scoring.with_sampler(drawn, p, y) | {"more": more}
 
 
 def ratio(log_sd):
@@ -247,6 +247,6 @@ def shares(log_sd):
 def rows(scored):
     """A row for each arm, with entries over its data sets."""
     return [
-        moons_redrawn.row(name, [scored[f"{name}, {i}"] for i in range(num_redraws(name))])
+        scoring.row(name, [scored[f"{name}, {i}"] for i in range(num_redraws(name))])
         for name in arms()
     ]

@@ -12,7 +12,7 @@ On one data set three triples are done by another way, too: chains at fixed powe
 sampling.
 """
 
-from helpers import densities, mcmc, networks
+from helpers import common, densities, mcmc, networks
 from helpers.common import take
 
 import jax
@@ -20,9 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from blackjax.smc import resampling
 
-from experiments import shared
-from experiments.methods import evidence_estimates
-from experiments.pages.hierarchical_bnn import masses
+from experiments.methods import evidence_estimates, network_fits, region_masses, scoring, smc
 from experiments.pages.what_the_gain_is_made_of import arms
 from experiments.problems import moons_redrawn
 
@@ -73,7 +71,7 @@ def unit(redraw, num_tasks, num_runs, triples):
     tasks = moons_redrawn.drawn(redraw, num_tasks=num_tasks)
     each = []
     for scales in triples:
-        key = shared.key(SETTINGS["seed"], redraw, *scales, "runs" if num_runs else "chains")
+        key = common.key(SETTINGS["seed"], redraw, *scales, "runs" if num_runs else "chains")
         each.append(
             of_runs(key, tasks, scales, num_runs) if num_runs else of_chains(key, tasks, scales)
         )
@@ -108,11 +106,11 @@ def of_task(key, task, x):
     first, later = (part_of(task, part) for part in PARTS)
     keys = jax.random.split(key, 4)
     particles = mcmc.normal_starts(keys[0], SHAPES, (SETTINGS["particles"],))
-    state, of_first = masses.anneal(keys[1], particles, log_prior, first)
+    state, of_first = smc.anneal(keys[1], particles, log_prior, first)
     kept = take(
         state.particles, resampling.systematic(keys[2], state.weights, SETTINGS["particles"])
     )
-    state, of_later = masses.anneal(
+    state, of_later = smc.anneal(
         keys[3], kept, lambda position: log_prior(position) + first(position), later
     )
     p = jax.nn.sigmoid(
@@ -170,7 +168,7 @@ def of_chains(key, tasks, scales):
     num_powers, num_tasks = len(weights), len(tasks.y_train)
     x, y = (np.tile(a, (num_powers, *[1] * (a.ndim - 1))) for a in (tasks.x_train, tasks.y_train))
     observed = densities.observe(x, y, scales, weight=np.repeat(weights, num_tasks, axis=0))
-    fit = moons_redrawn.fit_flat(key, observed, **SETTINGS["chains"])
+    fit = network_fits.fit_flat(key, observed, **SETTINGS["chains"])
     values = np.asarray(
         of_labels(fit.draws, observed._replace(weight=jnp.ones_like(observed.weight)))
     )
@@ -218,7 +216,10 @@ def score(drawn, redraw, num_tasks, num_runs, triples):
 
 def parts_of_runs(first, both):
     """Return the parts of the evidence, summed over tasks, of log evidence [triple, run, task]."""
-    of_first, of_both = masses.log_mean(first.swapaxes(0, 1)), masses.log_mean(both.swapaxes(0, 1))
+    of_first, of_both = (
+        region_masses.log_mean(first.swapaxes(0, 1)),
+        region_masses.log_mean(both.swapaxes(0, 1)),
+    )
     return {
         "first": of_first.sum(axis=-1).tolist(),
         "first_error": spread(first).tolist(),
@@ -238,7 +239,7 @@ def spread(values):
 
 def nll(p, y):
     """Return the mean NLL of labels."""
-    return moons_redrawn.score_of(p, y)["nll"]
+    return scoring.score_of(p, y)["nll"]
 
 
 def bridged(drawn):

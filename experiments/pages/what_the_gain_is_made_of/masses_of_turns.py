@@ -7,7 +7,7 @@ scale. All six scales have one hyperprior, so each region has a third of the pri
 a region is found as in ``hierarchical_bnn/masses``.
 """
 
-from helpers import hierarchical, mcmc
+from helpers import common, hierarchical, mcmc
 
 from functools import partial
 
@@ -15,8 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
-from experiments.pages.hierarchical_bnn import masses
+from experiments.methods import region_masses, smc
 from experiments.pages.what_the_gain_is_made_of import attribution
 from experiments.problems import regions
 
@@ -28,7 +27,7 @@ SETTINGS = {
     "num_tasks": 18,
     "num_runs": 3,
 }
-row = masses.row
+row = region_masses.row
 
 
 def units():
@@ -55,7 +54,7 @@ def unit(hyperprior, region, redraw, num_tasks, num_runs):
     particles, [run].
     """
     observed = regions.observed(redraw, num_tasks)
-    key = partial(shared.key, SETTINGS["seed"], redraw, num_tasks, hyperprior, region)
+    key = partial(common.key, SETTINGS["seed"], redraw, num_tasks, hyperprior, region)
     found = [annealed(key(run), observed, hyperprior, region) for run in range(num_runs)]
     return jax.tree.map(lambda *leaves: np.stack(leaves), *found)
 
@@ -75,8 +74,8 @@ def annealed(key, observed, hyperprior, region):
         )
 
     key, key_prior = jax.random.split(key)
-    particles = confined(key_prior, prior, region, num_tasks, masses.SETTINGS["particles"])
-    state, found = masses.anneal(key, particles, log_prior, log_likelihood)
+    particles = confined(key_prior, prior, region, num_tasks, region_masses.SETTINGS["particles"])
+    state, found = smc.anneal(key, particles, log_prior, log_likelihood)
     return found | {"log_sd": state.particles["log_sd"]}
 
 
@@ -105,7 +104,7 @@ def score(drawn, hyperprior, region, redraw, num_tasks, **_):
     medians = {
         name: np.exp(np.median(part, axis=1)).tolist() for name, part in drawn["log_sd"].items()
     }
-    return masses.score(drawn, hyperprior, region, redraw, num_tasks) | {"scales": medians}
+    return region_masses.score(drawn, hyperprior, region, redraw, num_tasks) | {"scales": medians}
 
 
 def rows(scored):

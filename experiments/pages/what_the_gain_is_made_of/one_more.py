@@ -6,7 +6,7 @@ twenty-four; the others there have learnt from eighteen. Here a new task meets a
 others and its own labels tell.
 """
 
-from helpers import densities, hierarchical, mcmc
+from helpers import common, densities, hierarchical, mcmc
 from helpers.common import take
 
 from functools import partial
@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
-from experiments.pages.what_the_gain_is_made_of import rivals
+from experiments.methods import network_fits, runs, scoring
+from experiments.pages.what_the_gain_is_made_of import rival_fits
 from experiments.problems import moons_redrawn
 
 SETTINGS = {
@@ -39,11 +39,11 @@ def units():
 
 def unit(redraw, num_tasks):
     """Fit the tasks, then the tasks and one new task, for each in turn."""
-    tasks, new = rivals.drawn_tasks(redraw, num_tasks)
-    key = partial(shared.key, SETTINGS["seed"], redraw)
+    tasks, new = rival_fits.drawn_tasks(redraw, num_tasks)
+    key = partial(common.key, SETTINGS["seed"], redraw)
     before, after = (densities.observe(one.x_train, one.y_train) for one in (tasks, new))
     shapes = hierarchical.shapes(moons_redrawn.NETWORK, num_tasks, 2)
-    fit = moons_redrawn.fit_hierarchical(
+    fit = network_fits.fit_hierarchical(
         key("before"), moons_redrawn.HIERARCHICAL, shapes, before, **SETTINGS["before"]
     )
     starts = with_one_more(key("offsets"), take(fit.draws, np.s_[:, -1]), len(new.y_train))
@@ -52,7 +52,7 @@ def unit(redraw, num_tasks):
     observed = densities.Observed(*both)
     fit = mcmc.sample(key("chains"), moons_redrawn.HIERARCHICAL, starts, tasks=observed, **sizes)
     draws = take(fit.draws, np.s_[:, :, :: SETTINGS["num_samples"] // SETTINGS["num_kept"]])
-    return {"weights": last_weights(draws), "log_sd": draws["log_sd"], **shared.kept_of(fit)}
+    return {"weights": last_weights(draws), "log_sd": draws["log_sd"], **runs.kept_run(fit)}
 
 
 def joined(before, after):
@@ -68,7 +68,7 @@ def with_one_more(key, ends, num_new):
     """
     starts = jax.tree.map(lambda a: jnp.broadcast_to(a, (num_new, *a.shape)), ends)
     shapes = hierarchical.shapes(moons_redrawn.NETWORK, 1, 2)["offset"]
-    fresh = mcmc.normal_starts(key, shapes, (num_new, moons_redrawn.NUM_CHAINS))
+    fresh = mcmc.normal_starts(key, shapes, (num_new, network_fits.NUM_CHAINS))
     return starts | {
         "offset": jax.tree.map(
             lambda a, b: jnp.concatenate([a, b], axis=2), starts["offset"], fresh
@@ -89,12 +89,12 @@ def last_weights(draws):
 
 def score(drawn, redraw, num_tasks):
     """Scores on the new tasks' test points."""
-    _, new = rivals.drawn_tasks(redraw, num_tasks)
-    p = np.asarray(moons_redrawn.flat_probabilities(drawn["weights"], new.x_test))
-    check = moons_redrawn.checked(drawn, p, log_sd=drawn["log_sd"])
-    return moons_redrawn.scored(p, np.asarray(new.y_test)) | {"check": check}
+    _, new = rival_fits.drawn_tasks(redraw, num_tasks)
+    p = np.asarray(network_fits.flat_probabilities(drawn["weights"], new.x_test))
+    check = scoring.check_of_run(drawn, p, log_sd=drawn["log_sd"])
+    return scoring.scored(p, np.asarray(new.y_test)) | {"check": check}
 
 
 def rows(scored):
     """The one row, with entries over data sets."""
-    return [moons_redrawn.row(NAME, list(scored.values()))]
+    return [scoring.row(NAME, list(scored.values()))]

@@ -6,22 +6,21 @@ are; beside them stand scales that are learnt with the weights, and N(0, 1). The
 eighteen tasks of 50 labels, has the data sets of ``arms``.
 """
 
-from helpers import densities, metrics
+from helpers import common, densities, metrics
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import shared
-from experiments.methods import cross_validation
+from experiments.methods import cross_validation, network_fits, scoring
 from experiments.pages.what_the_gain_is_made_of import arms
 from experiments.problems import moons_redrawn
 
 SETTINGS = {
     # Redraws of each setting [number of tasks, labels of each], fewer where a fit takes minutes.
     "num_redraws": {
-        "2, 50": 10, "5, 50": 8, "18, 50": 4, "18, 5": 5, "18, 15": 5, "2, 5": 8, "2, 200": 8, "50, 5": 8,
-        "50, 50": 3, "18, 200": 3, "50, 200": 3, "alien": 4, "unequal sizes": 3,
+        "2, 50": 10, "5, 50": 8, "18, 50": 4, "18, 5": 5, "18, 15": 5, "2, 5": 8,
+        "2, 200": 8, "50, 5": 8, "50, 50": 3, "18, 200": 3, "50, 200": 3, "alien": 4, "unequal sizes": 3,
     },
     "threshold_nll": 0.005,  # fixed before any result was seen: a smaller difference is called none
 }  # fmt: skip
@@ -76,7 +75,7 @@ def problem(setting, redraw):
         tasks = moons_redrawn.drawn(redraw, noise=NOISE)
         num_train = tasks.y_train.shape[1]
         x, y = stripes(
-            shared.key(moons_redrawn.SEED, "alien", redraw), num_train + moons_redrawn.NUM_TEST
+            common.key(moons_redrawn.SEED, "alien", redraw), num_train + moons_redrawn.NUM_TEST
         )
         return [
             tasks._replace(
@@ -127,15 +126,15 @@ def unit(setting, arm, redraw):
     x, y, weight = joined(parts)
 
     def key(*names):
-        return shared.key(SEED, setting, arm, redraw, *names)
+        return common.key(SEED, setting, arm, redraw, *names)
 
     if arm in ("N(0, 1)", "scales chosen"):
         found = chosen(key("folds"), *parts) if arm == "scales chosen" else {"scales": np.ones(3)}
         scales = np.tile(found["scales"], (len(x), 1))
-        fit = moons_redrawn.fit_flat(
+        fit = network_fits.fit_flat(
             key("chains"), densities.observe(x, y, scales, weight=weight), **RUN
         )
-        return found | moons_redrawn.kept(fit)
+        return found | network_fits.thinned_run(fit)
     observed = densities.observe(x, y, weight=weight)
     if arm == LEARNT:
         fit = arms.fit_shared(key("chains"), arms.WIDE, observed, means=(), **LONG_RUN)
@@ -143,7 +142,7 @@ def unit(setting, arm, redraw):
         fit = arms.fit_shared(
             key("chains"), SHARED[arm], observed, **(LONG_RUN if arm in WIDE else RUN)
         )
-    return moons_redrawn.kept(fit)
+    return network_fits.thinned_run(fit)
 
 
 def chosen(key, part):
@@ -170,9 +169,7 @@ def left_out(key, tasks, triples, **sizes):
             axis=(0, 1), dtype=np.float64
         )
         return float(
-            metrics.negative_log_likelihood(
-                np.clip(p, moons_redrawn.LEAST, 1 - moons_redrawn.LEAST), y
-            )
+            metrics.negative_log_likelihood(np.clip(p, scoring.LEAST, 1 - scoring.LEAST), y)
         )
 
     return np.array([one(jax.random.fold_in(key, i), scales) for i, scales in enumerate(triples)])
@@ -182,14 +179,14 @@ def score(drawn, setting, arm, redraw):
     """Scores on the test points, and the NLL of every task."""
     x_test, y_test = test_of(problem(setting, redraw))
     if arm in ("N(0, 1)", "scales chosen"):
-        p = np.asarray(moons_redrawn.flat_probabilities(drawn["draws"], x_test))
-        found = moons_redrawn.scored(p, y_test) | {"check": moons_redrawn.checked(drawn, p)}
+        p = np.asarray(network_fits.flat_probabilities(drawn["draws"], x_test))
+        found = scoring.scored(p, y_test) | {"check": scoring.check_of_run(drawn, p)}
         more = {"scales": drawn["scales"].tolist()}
     else:
         draws = {"mean": {}, **drawn["draws"]}
-        p = np.asarray(moons_redrawn.probabilities(moons_redrawn.LOGITS, draws, x_test))
-        found, more = moons_redrawn.with_sampler(drawn, p, y_test), {}
-    of_tasks = [moons_redrawn.scored(p[:, :, task], y_test[task]) for task in range(len(y_test))]
+        p = np.asarray(network_fits.probabilities(moons_redrawn.LOGITS, draws, x_test))
+        found, more = scoring.with_sampler(drawn, p, y_test), {}
+    of_tasks = [scoring.scored(p[:, :, task], y_test[task]) for task in range(len(y_test))]
     more |= {
         f"task_{name}": [round(one[name], 6) for one in of_tasks] for name in ("nll", "nll_error")
     }
@@ -201,9 +198,7 @@ def rows(scored):
     found = []
     for setting, arm in places():
         redrawn = range(SETTINGS["num_redraws"][setting])
-        row = moons_redrawn.row(
-            f"{setting}, {arm}", [scored[f"{setting}, {arm}, {i}"] for i in redrawn]
-        )
+        row = scoring.row(f"{setting}, {arm}", [scored[f"{setting}, {arm}, {i}"] for i in redrawn])
         row["more"] |= {"setting": setting, "arm": arm}
         found.append(row)
     return found

@@ -8,7 +8,17 @@ the first in the mode where the output layer is the widest goes on (as in ``long
 are paid for. Gradients do not depend on the machine.
 """
 
-from helpers import data, densities, diagnostics, hierarchical, mcmc, metrics, networks
+from helpers import (
+    common,
+    data,
+    densities,
+    diagnostics,
+    hierarchical,
+    mcmc,
+    metrics,
+    networks,
+    predict,
+)
 
 import time
 from functools import partial
@@ -21,7 +31,7 @@ import optax
 from blackjax.vi import meanfield_vi
 from jax.flatten_util import ravel_pytree
 
-from experiments import shared
+from experiments.methods import runs
 
 SETTINGS = {
     "seed": 3005,
@@ -138,7 +148,7 @@ def unit(name, num_chains, sizes):
     tasks = data.source_moons()
     observed = densities.observe(tasks.x_train, tasks.y_train)
     shapes = hierarchical.shapes(NETWORK, 18, 2)
-    keys = (shared.key(SETTINGS["seed"], part, name) for part in ("starts", "chains"))
+    keys = (common.key(SETTINGS["seed"], part, name) for part in ("starts", "chains"))
     starts = mcmc.normal_starts(next(keys), shapes, (num_chains, sizes.get("num_started", 1)))
     keys = jax.random.split(next(keys), num_chains)
     unravel = ravel_pytree(jax.tree.map(lambda a: a[0, 0], starts))[1]
@@ -194,7 +204,7 @@ def score(drawn, name, num_chains, sizes):
     tasks = data.fresh_moons()
 
     def probabilities(draws, x):
-        return np.asarray(shared.of_draws(lambda w: jax.nn.sigmoid(LOGITS(w, x)), draws))
+        return np.asarray(predict.of_draws(lambda w: jax.nn.sigmoid(LOGITS(w, x)), draws))
 
     p = probabilities(jax.tree.map(lambda a: a[:, ::5], draws), tasks.x_test)
     predictions = probabilities(draws, tasks.x_test[:, :25]).reshape(
@@ -206,7 +216,7 @@ def score(drawn, name, num_chains, sizes):
     of_log_sd = diagnostics.summarize(log_sd)
     worst = [ess(np.stack(np.array_split(chain[:, ::9], 2)), 0.05) for chain in predictions]
     at_limit = float((stats.integration_steps >= 2 ** sizes["depth"] - 1).mean())
-    check = shared.diagnosed(mcmc.Posterior(None, stats), predictions[..., ::9], log_sd=log_sd)
+    check = runs.diagnosis(mcmc.Posterior(None, stats), predictions[..., ::9], log_sd=log_sd)
     return {
         "gradients_warmup": drawn["warmup"].tolist(),
         "gradients_sampling": sampling.tolist(),
