@@ -22,7 +22,9 @@ RESULTS = INSIDE if INSIDE.is_dir() else BESIDE
 
 
 def take(tree: Any, index: Any) -> Any:
-    """Return ``leaf[index]`` of every leaf: ``take(posterior, 3)`` is that of task 3."""
+    """Return ``leaf[index]`` of every leaf of a pytree: of a posterior of several tasks,
+    ``take(posterior, 3)`` is that of task 3.
+    """
     return jax.tree.map(lambda leaf: leaf[index], tree)
 
 
