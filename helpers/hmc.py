@@ -184,11 +184,11 @@ def compiled(
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         settings = log_density, num_nuts, target_acceptance, max_tree_depth
         first = warm_up.lower(*settings, *unit, *common)
-        warming = pool.submit(first.compile)  # while the draws are traced
+        warm_up_program = pool.submit(first.compile)  # while the draws are traced
         learnt = jax.tree.map(lambda a: np.ones(a.shape, a.dtype), first.out_info)
         settings = log_density, *num_others, target_acceptance
         second = draw.lower(*settings, key, learnt, task, *common)
-    return warming, pool.submit(second.compile)
+    return warm_up_program, pool.submit(second.compile)
 
 
 def _flat(log_density, position, task, data):

@@ -67,7 +67,7 @@ def normal_starts(
     """Draw dispersed starts, independent normal numbers of mean 0.
 
     Args:
-        position: pytree like one position; shapes, such as ``hierarchical.shapes`` returns, suffice.
+        position: pytree like one position; shapes, as of ``hierarchical.shapes``, suffice.
         batch: leading axes of every leaf returned: ``(chains,)``, or ``(tasks, chains)``.
         scale: standard deviation of every number.
     """

@@ -4,7 +4,7 @@ They are numbered in the order of the contents and lie in ``_sources/notebooks``
 the package's wheel. The download button offers them, and ``make lab`` opens copies.
 """
 
-from helpers.pages import DOTS, GLUED
+from helpers.pages import DOTS_PER_INCH, GLUE_PREFIX
 
 import base64
 import io
@@ -145,7 +145,7 @@ def code_cell(cell: nbformat.NotebookNode, solution: str = "") -> nbformat.Noteb
         if output in pictures and len(pictures) == 1:
             made.outputs.append(shown(output))
         unseen = output.get("name") == "stderr" or any(
-            kind.startswith(GLUED) for kind in output.get("data", {})
+            kind.startswith(GLUE_PREFIX) for kind in output.get("data", {})
         )
         if output not in pictures and not unseen and "remove-output" not in tags:
             made.outputs.append(output)
@@ -159,7 +159,7 @@ def shown(output: nbformat.NotebookNode, alt: str = "") -> nbformat.NotebookNode
     picture = output.data["image/png"]
     with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
         size = {
-            name: round(96 / DOTS * value)
+            name: round(96 / DOTS_PER_INCH * value)
             for name, value in (("width", image.width), ("height", image.height))
         }
     about = {"image/png": size | ({"alt": alt} if alt else {})}
