@@ -119,7 +119,7 @@ def jupyterlab(tmp_path_factory):
     address.
     """
     folder = tmp_path_factory.mktemp("lab")
-    assert lab_folder.give(DERIVED, folder / "notebooks") == []
+    assert lab_folder.copy_notebooks(DERIVED, folder / "notebooks") == []
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
