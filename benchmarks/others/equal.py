@@ -11,12 +11,10 @@ import functools
 
 import jax
 import numpy as np
-import posterior
-import with_numpyro
-import with_nutpie
-import with_pymc
 from numpyro.infer.util import potential_energy
-from session import CHAINS, Session
+
+from benchmarks.others import posterior, with_numpyro, with_nutpie, with_pymc
+from benchmarks.others.session import CHAINS, Session
 
 COUNT = 100
 
@@ -40,7 +38,7 @@ def numpyros(x, y):
 
 def blackjaxs(x, y):
     """The density that BlackJAX is given."""
-    import with_blackjax
+    from benchmarks.others import with_blackjax
 
     return lambda vector: with_blackjax.log_density(posterior.split(vector), x, y)
 

@@ -64,7 +64,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         mcmc,  # imports BlackJAX, which starts JAX
     )
 
-    from experiments.engine import store
     from experiments.methods import sharded
     from experiments.problems import large_problems
 
@@ -81,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     posterior = sharded.sample(key, log_density, starts, mesh, data=data, **sizes, **kept)
     if jax.process_index() == 0:
         drawn = {"draws": posterior.draws, "stats": posterior.stats._asdict()}
-        store.save(given.folder / "draws.npz", store.flat(jax.tree.map(np.asarray, drawn), "draws"))
+        store.save(given.folder / "draws.npz", nests.flat(jax.tree.map(np.asarray, drawn), "draws"))
 
 
 if __name__ == "__main__":
