@@ -16,6 +16,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from experiments.engine import nests, store
 from experiments.methods import joined_processes
 
 
