@@ -59,7 +59,7 @@ def test_an_input_that_changed_counts(project, name):
 
 def test_a_result_that_a_script_reads_counts(project):
     (project / "experiments").mkdir(exist_ok=True)
-    (project / "experiments/engine/headlines.py").write_text('rows = read_result("other")\n')
+    (project / "experiments/headlines.py").write_text('rows = read_result("other")\n')
     uses = notebook("from experiments import headlines")
     found = set()
     for content in ("one", "two"):
