@@ -16,15 +16,17 @@ from jaxtyping import Array, Key
 
 # An installed package has the stored results inside; a checkout has them where `make results`
 # writes them.
-INSIDE, BESIDE = (
+IN_PACKAGE, IN_CHECKOUT = (
     Path(__file__).with_name("results"),
     Path(__file__).resolve().parents[1] / "book/results",
 )
-RESULTS = INSIDE if INSIDE.is_dir() else BESIDE
+RESULTS = IN_PACKAGE if IN_PACKAGE.is_dir() else IN_CHECKOUT
 
 
 def take(tree: Any, index: Any) -> Any:
-    """Return ``leaf[index]`` of every leaf: ``take(posterior, 3)`` is that of task 3."""
+    """Return ``leaf[index]`` of every leaf of a pytree: of a posterior of several tasks,
+    ``take(posterior, 3)`` is that of task 3.
+    """
     return jax.tree.map(lambda leaf: leaf[index], tree)
 
 

@@ -30,7 +30,7 @@ def probabilities(
     apply: Callable, draws: Any, x: Float[Array, "point feature"]
 ) -> Float[Array, "chain draw point"]:
     """Return p(y = 1 | x, w) for every draw w; ``apply(position, x)`` gives the logits [point] of
-    one.
+    one draw.
 
     ValueError: draws without the two leading axes [chain, draw].
     """

@@ -5,7 +5,8 @@ minibatch, step_size)``, where a state is a position or holds one. ``helpers.sgf
 ``blackjax.sgld(gradient)`` another.
 
     algorithm = sgfs.sgfs(log_prior, log_likelihood, data_size=500)
-    sgmcmc.sample(key, algorithm, starts, points, batch_size=50, step_size=1e-3, num_warmup=2000, num_samples=500)
+    settings = {"batch_size": 50, "step_size": 1e-3, "num_warmup": 2000, "num_samples": 500}
+    draws = sgmcmc.sample(key, algorithm, starts, points, **settings)
 """
 
 from helpers import checks
@@ -25,7 +26,7 @@ from jaxtyping import Array, Key
 
 
 def position_of(state: Any) -> Any:
-    """Return the position of a state, which may be the state itself."""
+    """Return the position of a sampler's state, which may be the state itself."""
     return getattr(state, "position", state)
 
 
@@ -45,15 +46,17 @@ def sample(
     keep: Callable[[Any], Any] = position_of,
     progress: bool | None = None,
 ) -> Any:
-    """Run chains on minibatches drawn inside the loop; what is thrown away is never stored.
+    """Return the draws of chains on minibatches; what is thrown away is never stored.
 
     A chain repeats ``num_cycles`` times: ``num_warmup`` steps without a draw, then ``num_samples``
     draws, each after ``thin`` steps. Chains run on threads, one program for all, as in
     ``mcmc.sample``.
 
     Args:
+        algorithm: ``init(position, key)`` and ``step(key, state, minibatch, step_size)``.
         initial_positions: pytree of starts, leading axis [chain].
         data: pytree, leading axis [datum].
+        batch_size: data of a minibatch, drawn anew for every step.
         step_size: a number, or a function of the step's index; all of them are one array, so
             another one compiles nothing again.
         replace: whether a minibatch may hold a datum twice; without, a step costs a sort of all

@@ -1,6 +1,6 @@
 """Is a sampler right? Averages against exact values, ranks against uniform ones.
 
-    verdict = verify.judge(draws, target)  # or draws [chain, draw, quantity] and their exact means
+    verdict = verify.judge(draws, target)  # or quantities [chain, draw, quantity], exact values
     assert verdict.passed.all()
 
 ``experiments.problems.exact_targets`` has densities whose expectations are known exactly.
@@ -64,6 +64,8 @@ def judge(
         draws: pytree like the target's position, leading axes [chain, draw]; with exact values, the
             quantities themselves, [chain, draw, *quantity].
         target: a ``Target``, or the exact values.
+        chance: probability that a difference of a right run is larger than is allowed; as much
+            again is for its R-hat.
         bias: what a sampler that is not exact is known to be off by, in standard deviations of the
             quantity.
 
@@ -108,15 +110,17 @@ def ranks(
     values: Float[Array, " replication draw *quantity"],
     truth: Float[Array, " replication *quantity"],
 ) -> Int:
-    """Return how many draws lie below the value that made the data (Talts et al. 2018); ties count
-    half, rounded down.
+    """Return how many draws lie below the value that made the data (Talts et al. 2018).
+
+    The leading axis is [replication]. Ties count half, rounded down.
 
     ValueError: shapes that do not fit, or values that are not finite.
     """
     values, truth = np.asarray(values), np.asarray(truth)
     if values.ndim < 2 or (values.shape[0], *values.shape[2:]) != truth.shape:
         raise ValueError(
-            f"values, truth: given {values.shape} and {truth.shape}, expected one axis of draws more"
+            f"values, truth: given {values.shape} and {truth.shape}, "
+            "expected one axis of draws more"
         )
     checks.finite(values=values, truth=truth)
     below, equal = (values < truth[:, None]).sum(axis=1), (values == truth[:, None]).sum(axis=1)
@@ -126,7 +130,11 @@ def ranks(
 def rank_difference(
     found: Int[np.ndarray, " replication *quantity"], num_draws: int
 ) -> tuple[Float[np.ndarray, " step *one"], Float[np.ndarray, " step *quantity"]]:
-    """Return the straight line of uniform ranks, and the ranks' cumulative share less that line."""
+    """Return the cumulative shares of uniform ranks, and by how much those of ranks exceed them.
+
+    Ranks are 0 to ``num_draws``, as ``ranks`` returns; step ``s`` is the share of those below it,
+    for ``s`` from 1 to ``num_draws``.
+    """
     found = np.asarray(found)
     share = np.stack([(found < step).mean(axis=0) for step in range(1, num_draws + 1)])
     line = (np.arange(1, num_draws + 1) / (num_draws + 1)).reshape(-1, *[1] * (share.ndim - 1))

@@ -21,7 +21,8 @@ SMALL = "--data-size 64 --chains 2 --warmup 20 --samples 5 --devices 1 --every 5
 SRUN = """#!/bin/bash
 while [[ $1 == --* ]]; do shift; done
 for task in 0 1; do
-  SLURM_PROCID=$task SLURM_LOCALID=$task SLURM_NTASKS=2 SLURM_STEP_NODELIST=localhost SLURM_STEP_NUM_NODES=1 "$@" &
+  SLURM_PROCID=$task SLURM_LOCALID=$task SLURM_NTASKS=2 \\
+    SLURM_STEP_NODELIST=localhost SLURM_STEP_NUM_NODES=1 "$@" &
 done
 wait -n; first=$?; wait -n; exit $((first + $?))
 """

@@ -1,4 +1,4 @@
-"""Stored results: what their fingerprints see, what is computed, kept, resumed and checked."""
+"""Stored results: what is computed, kept, resumed and checked."""
 
 import json
 import logging
@@ -10,88 +10,11 @@ import dask
 import pytest
 from distributed import Client, LocalCluster
 
-from experiments.engine import compare, fingerprint
+from experiments.engine import compare, units
 from experiments.engine import run as engine
 
 PACKAGES = ("shed", "toys")
-LOCK = """\
-jax==0.0.1 \\
-    --hash=sha256:12
-numpy==1.0 ; python_full_version < '3.12' \\
-    --hash=sha256:12
-numpy==2.0 ; python_full_version >= '3.12' \\
-    --hash=sha256:12
-jaxtyping==0.3
-"""
-CODE = {
-    "requirements.txt": LOCK,
-    "shed/__init__.py": '"""Tools."""\n\nFLAGS = "--a"\nif FLAGS:\n    FLAGS += " --b"\n',
-    "shed/far.py": '''\
-"""Far away."""
-from typing import NamedTuple
-
-DEPTH = 3
-
-
-class Found(NamedTuple):
-    """What is found."""
-
-    at: float
-    text: str = ""
-
-
-def deep(x, scale=2.0):
-    """Found two calls away."""
-    text = f"{x:.2f} {scale!r:>{DEPTH}} {x:}" "more"
-    match x:
-        case 1 | 2:
-            return Found(x, text)
-    return Found(x * scale, text)
-
-
-def unused(x):
-    return x + 1
-''',
-    "shed/near.py": """\
-from shed import far as distant
-import shed.far
-
-distant.DEPTH = 4
-TABLE = {"a": 1}
-TABLE["b"] = 2
-
-
-def call(far: int, *, power=1) -> float:  # the parameter is not the module
-    def inner(x):
-        from shed.far import deep
-        return deep(x)
-    return inner(far) if far else shed.far.deep(power).at
-
-
-def aside():
-    return distant.unused(1)
-""",
-    "toys/pages/moons/one.py": """\
-from shed import near
-
-SETTINGS = {"size": 3}
-FACTOR = 2
-
-
-def unit(seed: int = 0):
-    total = sum(near.call(x) for x in range(SETTINGS["size"]))
-    return {"total": total * FACTOR}
-
-
-def score(drawn):
-    return {"total": drawn["total"]}
-
-
-if __name__ == "__main__":
-    print(unit())
-""",
-}
-GOLDEN = "90f6ddccc7a0fb36013f8784b0a152ddf63a94e3a31193bc7fb3c330aa286eb7"
+CODE = {"shed/__init__.py": 'FLAGS = "--a"\n'}
 
 
 @pytest.fixture
@@ -114,127 +37,14 @@ def forget():
     """As if the process were new: nothing of the toy packages is imported."""
     for name in [name for name in sys.modules if name.split(".")[0] in PACKAGES]:
         del sys.modules[name]
-    engine._imported.clear()
-    engine._found_here.cache_clear()
+    units._imported.clear()
+    units._found_here.cache_clear()
 
 
 def edit(house, name, old, new):
     text = (house.root / name).read_text()
     assert old in text
     (house.root / name).write_text(text.replace(old, new))
-
-
-def print_of(house, name="unit"):
-    return fingerprint.fingerprint("toys.pages.moons.one", [name], house)
-
-
-def test_a_fingerprint_is_the_same_on_every_python(house):
-    assert print_of(house) == GOLDEN
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "new"),
-    [
-        ("shed/far.py", '"""Found two calls away."""', "# Found."),
-        ("shed/far.py", "x * scale, text", "x*scale,\n        text"),
-        ("shed/far.py", "at: float", "at: int"),
-        ("shed/far.py", "x + 1", "x + 2"),
-        ("shed/far.py", "    text = ", "    text: str = "),
-        ("shed/near.py", "far: int, *, power=1) -> float", "far, *, power: int=1)"),
-        ("shed/near.py", "unused(1)", "unused(2)"),
-        ("toys/pages/moons/one.py", "print(unit())", "print(score(unit()))"),
-        ("toys/pages/moons/one.py", '{"total": drawn', '{"sum": drawn'),
-        ("requirements.txt", "jaxtyping==0.3", "jaxtyping==0.4"),
-        ("requirements.txt", "sha256:12", "sha256:13"),
-    ],
-)
-def test_what_changes_nothing_leaves_the_fingerprint(house, name, old, new):
-    before = print_of(house)
-    edit(house, name, old, new)
-    assert print_of(house) == before
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "new"),
-    [
-        ("toys/pages/moons/one.py", "total * FACTOR", "total + FACTOR"),
-        ("toys/pages/moons/one.py", "FACTOR = 2", "FACTOR = 2.0"),
-        ("toys/pages/moons/one.py", '"size": 3', '"size": 4'),
-        ("toys/pages/moons/one.py", "seed: int = 0", "seed: int = 1"),
-        ("shed/near.py", "power=1", "power=2"),
-        ("shed/near.py", "distant.DEPTH = 4", "distant.DEPTH = 5"),
-        ("shed/near.py", 'TABLE["b"] = 2', 'TABLE["b"] = 3'),
-        ("shed/far.py", "x * scale", "x / scale"),
-        ("shed/far.py", "scale=2.0", "scale=3.0"),
-        ("shed/far.py", "DEPTH = 3", "DEPTH = 4"),
-        ("shed/far.py", ":.2f", ":.3f"),
-        ("shed/far.py", "1 | 2", "1 | 3"),
-        ("shed/far.py", "at: float", "where: float"),
-        ("shed/__init__.py", "--a", "--c"),
-        ("shed/__init__.py", " --b", " --c"),
-        ("requirements.txt", "jax==0.0.1", "jax==0.0.2"),
-        ("requirements.txt", "numpy==2.0", "numpy==2.1"),
-    ],
-)
-def test_what_may_change_the_numbers_changes_the_fingerprint(house, name, old, new):
-    before = print_of(house)
-    edit(house, name, old, new)
-    assert print_of(house) != before
-
-
-def test_definitions_name_what_is_used_and_nothing_else(house):
-    found = fingerprint.definitions("toys.pages.moons.one", ["unit"], house)
-    names = ["far.DEPTH", "far.Found", "far.deep", "near on import", "near.TABLE", "near.call"]
-    toys = [f"toys.pages.moons.one.{name}" for name in ("FACTOR", "SETTINGS", "unit")]
-    assert list(found) == sorted(
-        ["shed on import", "shed.FLAGS", *(f"shed.{name}" for name in names), *toys]
-    )
-    edit(house, "shed/far.py", "x * scale", "x / scale")
-    after = fingerprint.definitions("toys.pages.moons.one", ["unit"], house)
-    assert [name for name in found if found[name] != after[name]] == ["shed.far.deep"]
-
-
-def test_a_module_used_as_an_object_counts_whole(house):
-    edit(house, "toys/pages/moons/one.py", "near.call(x)", "near.call(x) + len(vars(near))")
-    before = print_of(house)
-    edit(house, "shed/far.py", "x + 1", "x + 2")
-    assert print_of(house) != before
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("near.call(x)", "near.cal(x)", "one.unit: given shed.near.cal, expected a definition"),
-        (
-            "from shed import near",
-            "from shed import nearby as near",
-            "given shed.nearby.call, expected",
-        ),
-        (
-            "from shed import near",
-            "from shed.near import *",
-            r"given from shed.near import \*, expected names",
-        ),
-        ("unit(seed", "other(seed", "given toys.pages.moons.one.unit, expected a definition"),
-    ],
-)
-def test_a_path_to_nothing_is_named(house, old, new, message):
-    edit(house, "toys/pages/moons/one.py", old, new)
-    with pytest.raises(ValueError, match=message):
-        print_of(house)
-
-
-def test_surroundings_are_the_lock_and_the_flags_as_written(house):
-    found = fingerprint.surroundings(house)
-    pins = {
-        "jax": ["0.0.1"],
-        "numpy": ["1.0 ; python_full_version < '3.12'", "2.0 ; python_full_version >= '3.12'"],
-    }
-    assert found["versions"] == pins and "--a" in found["flags"] and " --b" in found["flags"]
-    assert set(fingerprint.surroundings()["versions"]) == set(fingerprint.COMPUTING)
-    write(house.root / "shed/__init__.py", "")
-    with pytest.raises(ValueError, match="given no FLAGS"):
-        fingerprint.surroundings(house)
 
 
 EXPERIMENT = """\
@@ -491,6 +301,25 @@ def test_a_check_recomputes_and_is_on_record(moons, client, capsys):
     assert result(moons, "checked") == {}  # that was of another result
 
 
+def test_a_check_may_be_of_several_settings(moons, client, capsys):
+    edit(
+        moons,
+        "toys/pages/moons/one.py",
+        'SMALL = {"seed": 1}',
+        'SMALL = [{"seed": 3}, {"seed": 7}]',
+    )
+    assert compute(moons, client) == [] and ran(moons) == [1, 2, 3, 7]
+    stored = result(moons)
+    assert [one["seed"] for one in stored["check"]["scored"]] == [3, 7]
+    assert [row["seed"] for row in stored["rows"]] == [1, 2, 3]
+    forget()
+    assert engine.check(["moons/one"], moons, client) == []
+    assert "moons/one: 14 numbers compared, largest difference 0 errors" in capsys.readouterr().out
+    edit(moons, "toys/pages/moons/one.py", "# HERE", "1 / (seed - 7)")
+    forget()
+    assert engine.check(["moons/one"], moons, client) == ["moons/one"]
+
+
 @pytest.mark.parametrize(("errors", "passes"), [(5.9, True), (6.1, False)])
 def test_a_check_finds_a_stored_number_that_is_off(moons, client, capsys, errors, passes):
     assert compute(moons, client) == []
@@ -613,7 +442,7 @@ def test_a_worker_that_is_lost_is_replaced_and_a_run_that_is_killed_is_resumed(
         and runs.count(2) >= 2
         and engine.status(moons) == {"moons/one": "missing"}
     )
-    left = {path.name for path in moons.root.iterdir()} - {path.split("/")[0] for path in CODE}
+    left = {path.name for path in moons.root.iterdir()} - {*PACKAGES, "requirements.txt"}
     assert left == {"start.py", "log", "lost", "killed", "store"}  # nothing of Dask's
 
     assert compute(moons, client) == []

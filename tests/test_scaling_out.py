@@ -14,14 +14,15 @@ from experiments.methods import joined_processes
 
 LOOP = """
 import sys, time
-from experiments.pages.scaling_out import processes
+from experiments.methods import joined_processes
 import jax
 import jax.numpy as jnp
 number, address, talk = int(sys.argv[1]), sys.argv[2], sys.argv[3] == "talk"
-processes.join(2, number, address, limit=300, heartbeat=10)
-line = jax.sharding.NamedSharding(jax.sharding.Mesh(jax.devices(), "data"), jax.sharding.PartitionSpec("data"))
+joined_processes.join(2, number, address, limit=300, heartbeat=10)
+mesh, spec = jax.sharding.Mesh(jax.devices(), "data"), jax.sharding.PartitionSpec
+line = jax.sharding.NamedSharding(mesh, spec("data"))
 ones = jax.make_array_from_callback((2,), line, lambda index: jnp.ones(1))
-total = jax.jit(jnp.sum, out_shardings=jax.sharding.NamedSharding(line.mesh, jax.sharding.PartitionSpec()))
+total = jax.jit(jnp.sum, out_shardings=jax.sharding.NamedSharding(mesh, spec()))
 print(total(ones), flush=True)
 for _ in range(6000):
     time.sleep(0.1)
@@ -160,8 +161,8 @@ def test_a_number_that_is_taken_twice_is_named(start, monkeypatch):
     at = joined_processes.address()
     with pytest.raises(TimeoutError, match=r"processes \[1\] of 2 are not there after 1 s$"):
         joined_processes.join(2, 0, at, limit=1)
-    code = f"from experiments.pages.scaling_out import processes; processes.join(2, 1, {at!r}, limit={LIMIT})"
-    start("-c", code)
+    join = f"joined_processes.join(2, 1, {at!r}, limit={LIMIT})"
+    start("-c", f"from experiments.methods import joined_processes; {join}")
     monkeypatch.setattr(joined_processes, "_taken", [])
     with monkeypatch.context() as patch:
         patch.setattr(joined_processes.jax.distributed, "initialize", lambda *_, **__: None)

@@ -229,7 +229,8 @@ BROKEN = {
         (
             KERNEL,
             KERNEL.replace("inverse_metric)", "jnp.where(tuning, inverse_metric, running))")
-            + f"{INDENT}running = (running + inverse_metric * jnp.clip(moved.position**2, 0.01, 1.0)) / 2\n",
+            + f"{INDENT}here = inverse_metric * jnp.clip(moved.position**2, 0.01, 1.0)\n"
+            f"{INDENT}running = (running + here) / 2\n",
         ),
         ("return (moved, adaptation)", "return ((moved, running), adaptation)"),
         ("(state, init(learnt.step_size))", "((state, inverse_metric), init(learnt.step_size))"),
@@ -237,8 +238,10 @@ BROKEN = {
     "the length depends on the place": [
         (
             KERNEL,
-            "length = lambda key: jnp.where(state.position[0] > 0, 1, jax.random.randint(key, (), 1, 6))\n"
-            f"{INDENT}kernel = blackjax.dynamic_hmc.build_kernel(integration_steps_fn=length)\n{INDENT}{KERNEL}",
+            "drawn = lambda key: jax.random.randint(key, (), 1, 6)\n"
+            f"{INDENT}length = lambda key: jnp.where(state.position[0] > 0, 1, drawn(key))\n"
+            f"{INDENT}kernel = blackjax.dynamic_hmc.build_kernel(integration_steps_fn=length)\n"
+            f"{INDENT}{KERNEL}",
         ),
     ],
     "the step size depends on the place": [
@@ -251,9 +254,10 @@ BROKEN = {
     "every proposal is accepted": [
         (
             KERNEL,
-            f"{KERNEL}{INDENT}end = {{name: getattr(info.proposal, name) for name in info.proposal._fields}}\n"
-            f"{INDENT}end = moved._replace(**{{name: end[name] for name in moved._fields if name in end}})\n"
-            f"{INDENT}moved = jax.tree.map(lambda new, last: jnp.where(tuning, new, last), moved, end)\n",
+            f"{KERNEL}{INDENT}end = info.proposal._asdict()\n"
+            f"{INDENT}both = {{name: end[name] for name in moved._fields if name in end}}\n"
+            f"{INDENT}choose = lambda new, last: jnp.where(tuning, new, last)\n"
+            f"{INDENT}moved = jax.tree.map(choose, moved, moved._replace(**both))\n",
         ),
     ],
 }

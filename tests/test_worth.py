@@ -42,11 +42,11 @@ def test_measures_are_expectations_over_labels(draws):
     # of the pair of points 0 and 1
     for labels in itertools.product((0, 1), repeat=2 * uses.REPEATS):
         first, second = np.array(labels[: uses.REPEATS]), np.array(labels[uses.REPEATS :])
-        told = np.prod(
+        predicted = np.prod(
             [bernoulli(draws[:, at], y) for at, ys in ((0, first), (1, second)) for y in ys], axis=0
         ).mean()
         best = np.prod([bernoulli(q[at], y) for at, ys in ((0, first), (1, second)) for y in ys])
-        joint += best * np.log(best / told) / (2 * uses.REPEATS)
+        joint += best * np.log(best / predicted) / (2 * uses.REPEATS)
     of_pair = uses.measured(found["mean"], found["joint"][:1].repeat(3, axis=0), q[[0, 1, 0]])
     assert np.isfinite(of_pair["joint"])
     pair = {"mean": found["mean"][:2], "joint": np.stack([found["joint"][0], found["joint"][0].T])}

@@ -11,7 +11,8 @@ An experiment is a module ``experiments/pages/PAGE/NAME.py`` that makes
   returns that itself;
 - ``rows(scored)``: rows of the result from the scores by unit; without it ``{"name": name,
   **score}`` of each;
-- ``SMALL``: the setting that ``--check`` recomputes, of one of the units or of one more.
+- ``SMALL``: the setting that ``--check`` recomputes, of one of the units or of one more; or a list
+  of such, where parts of a result are computed by different code.
 
 Units run on Dask's ``distributed``: on the cores of this machine, or on the cluster that
 ``DASK_SCHEDULER_ADDRESS`` names. What they draw is kept in ``.units``, or in the folder

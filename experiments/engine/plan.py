@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.engine import fingerprint, store
-from experiments.engine.fingerprint import HOUSE, House
+from experiments.engine.fingerprint import Code, House
 
 say = partial(print, flush=True)
-CHECK = "(check)"  # the unit of SMALL where that is not one of the others
+CHECK = "(check"  # how the names of units of SMALL begin that are not among the others
 
 
 class Task(NamedTuple):
@@ -33,11 +33,12 @@ class Plan(NamedTuple):
     module: ModuleType
     prints: dict[str, str]  # fingerprints that the result bears
     tasks: dict[str, Task]
-    small: Task
+    small: list[Task]  # of SMALL
 
 
-def make(name: str, house: House = HOUSE) -> Plan:
+def make(name: str, code: Code) -> Plan:
     """Import an experiment and return what makes its result; ValueError if it lacks something."""
+    house = code.house
     module = importlib.import_module(dotted(name, house))
     absent = {"SETTINGS", "SMALL", "units", "unit"} - vars(module).keys()
     if absent:
@@ -47,20 +48,32 @@ def make(name: str, house: House = HOUSE) -> Plan:
         )
     settings = dict(module.units())
     written = {"SETTINGS": module.SETTINGS, "SMALL": module.SMALL, "units": settings}
-    if store.as_json(written, name) != written or not settings or CHECK in settings:
+    if store.as_json(written, name) != written or not settings or any(map(is_check, settings)):
         raise ValueError(
-            f"{name}: given {written}, "
-            f"expected JSON, lists for tuples, and units, none of them {CHECK}"
+            f"{name}: given {written}, expected JSON, lists for tuples, and units, none {CHECK}...)"
         )
-    if module.SMALL not in settings.values():
-        settings[CHECK] = module.SMALL
-    prints = (print_of(name, house, "unit"), print_of(name, house, "score"))
+    small = module.SMALL if isinstance(module.SMALL, list) else [module.SMALL]
+    for i, setting in enumerate(small, 1):
+        if setting not in settings.values():
+            settings[f"{CHECK} {i})"] = setting
+    prints = (print_of(name, code, "unit"), print_of(name, code, "score"))
     tasks = {
         unit: Task(name, unit, setting, prints, house.packages)
         for unit, setting in settings.items()
     }
-    small = next(task for task in tasks.values() if task.setting == module.SMALL)
-    return Plan(module, prints_of(name, house), tasks, small)
+    of_small = [next(t for t in tasks.values() if t.setting == setting) for setting in small]
+    return Plan(module, prints_of(name, code), tasks, of_small)
+
+
+def is_check(unit: str) -> bool:
+    """Whether a unit is none of the result's rows, but one more that a check recomputes."""
+    return unit.startswith(CHECK)
+
+
+def checked_part(planned: Plan, scored: dict[str, Any]) -> Any:
+    """Return the scores of SMALL: of one setting, or of several in their order."""
+    found = [scored[task.name] for task in planned.small]
+    return found if isinstance(planned.module.SMALL, list) else found[0]
 
 
 def dotted(name: str, house: House) -> str:
@@ -68,23 +81,23 @@ def dotted(name: str, house: House) -> str:
     return f"{house.packages[-1]}.pages.{name.replace('/', '.')}"
 
 
-def names_of(name: str, house: House) -> set[str]:
+def names_of(name: str, code: Code) -> set[str]:
     """Return the names that an experiment defines or imports."""
-    return set(fingerprint.load(dotted(name, house), house).scope)
+    return set(fingerprint.load(dotted(name, code.house), code).scope)
 
 
-def print_of(name: str, house: House, *parts: str) -> str:
+def print_of(name: str, code: Code, *parts: str) -> str:
     """Return the fingerprint of those parts of an experiment that it has, "" if it has none."""
-    found = sorted(names_of(name, house).intersection(parts))
-    return fingerprint.fingerprint(dotted(name, house), found, house) if found else ""
+    found = sorted(names_of(name, code).intersection(parts))
+    return fingerprint.fingerprint(dotted(name, code.house), found, code) if found else ""
 
 
-def prints_of(name: str, house: House) -> dict[str, str]:
+def prints_of(name: str, code: Code) -> dict[str, str]:
     """Return the fingerprints that a result bears: of ``unit``, and of all that makes a result of
     what that returns.
     """
-    rest = print_of(name, house, "score", "rows", "units", "SETTINGS", "SMALL")
-    return {"unit": print_of(name, house, "unit"), "score": rest}
+    rest = print_of(name, code, "score", "rows", "units", "SETTINGS", "SMALL")
+    return {"unit": print_of(name, code, "unit"), "score": rest}
 
 
 def result_path(name: str, house: House) -> Path:
@@ -111,7 +124,7 @@ def kept_draws(task: Task, house: House) -> tuple[dict[str, np.ndarray], float] 
 def write(name: str, planned: Plan, scored: dict[str, Any], house: House) -> None:
     """Write a result, and forget a check of the one before if that was another."""
     module = planned.module
-    units = {unit: scored[unit] for unit in planned.tasks if unit != CHECK}
+    units = {unit: scored[unit] for unit in planned.tasks if not is_check(unit)}
     rows = (
         module.rows(units)
         if hasattr(module, "rows")
@@ -122,7 +135,7 @@ def write(name: str, planned: Plan, scored: dict[str, Any], house: House) -> Non
         "versions": fingerprint.surroundings(house)["versions"],
         "fingerprint": planned.prints,
         "rows": store.as_json(rows, f"{name}: rows"),
-        "check": {"setting": module.SMALL, "scored": scored[planned.small.name]},
+        "check": {"setting": module.SMALL, "scored": checked_part(planned, scored)},
     }
     checked = store.read(result_path("checked", house)) or {}
     if name in checked and store.read(result_path(name, house)) != result:

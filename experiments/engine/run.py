@@ -1,39 +1,15 @@
 """Computes, keeps and checks the stored results, and says which of them are up to date."""
 
 import argparse
-import contextlib
-import importlib
-import itertools
-import sys
-import time
 import traceback
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from importlib.metadata import version
-from pathlib import Path
-from types import ModuleType
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
-from distributed import Client, Future, as_completed
+from distributed import Client
 
-from experiments.engine import dask_cluster, fingerprint, plan, store
+from experiments.engine import fingerprint, plan, store, units
 from experiments.engine.compare import compare
-from experiments.engine.fingerprint import HOUSE, House
-
-AHEAD = 16  # kept draws that wait at the cluster for a new score; they may be large
-_imported: dict[str, str] = {}  # module -> its source when this process imported it
-
-
-class Done(NamedTuple):
-    """What came of a unit."""
-
-    task: plan.Task
-    # None: there were kept draws, or there is no `score`, or it failed
-    drawn: dict[str, np.ndarray] | None
-    seconds: float  # of `unit`
-    scored: Any
-    failure: str  # traceback, "" where all went well
+from experiments.engine.fingerprint import HOUSE, Code, House
 
 
 def main(arguments: Sequence[str] | None = None, house: House = HOUSE) -> int:
@@ -71,11 +47,12 @@ def main(arguments: Sequence[str] | None = None, house: House = HOUSE) -> int:
     return 1 if failed else 0
 
 
-def experiments(house: House = HOUSE) -> list[str]:
+def experiments(house: House = HOUSE, code: Code | None = None) -> list[str]:
     """Return the experiments on disk, PAGE/NAME: modules that define SETTINGS and ``unit``."""
     paths = sorted((house.root / house.packages[-1]).glob("pages/*/*.py"))
     names = [f"{path.parent.name}/{path.stem}" for path in paths]
-    return [name for name in names if {"SETTINGS", "unit"} <= plan.names_of(name, house)]
+    code = code or fingerprint.read(house)
+    return [name for name in names if {"SETTINGS", "unit"} <= plan.names_of(name, code)]
 
 
 def status(house: House = HOUSE) -> dict[str, str]:
@@ -87,8 +64,9 @@ def status(house: House = HOUSE) -> dict[str, str]:
     checked = store.read(plan.result_path("checked", house)) or {}
     paths = plan.result_path("checked", house).parent.glob("*/*.json")
     states = {f"{path.parent.name}/{path.stem}": "no script" for path in paths}
-    for name in experiments(house):
-        stored, now = store.read(plan.result_path(name, house)), plan.prints_of(name, house)
+    code = fingerprint.read(house)
+    for name in experiments(house, code):
+        stored, now = store.read(plan.result_path(name, house)), plan.prints_of(name, code)
         otherwise = "checked" if checked.get(name, {}).get("fingerprint") == now else "old"
         states[name] = (
             "missing"
@@ -106,7 +84,8 @@ def compute(names: Sequence[str], house: House = HOUSE, client: Client | None = 
 
     Only what is not kept is computed. ValueError before any work for what is no experiment.
     """
-    plans = {name: plan.make(name, house) for name in names}
+    code = fingerprint.read(house)
+    plans = {name: plan.make(name, code) for name in names}
     scores: dict[str, dict[str, Any]] = {name: {} for name in names}
     failed, todo = set(), []
 
@@ -133,7 +112,7 @@ def compute(names: Sequence[str], house: House = HOUSE, client: Client | None = 
         settle(name)
     versions = fingerprint.surroundings(house)["versions"]
     for number, (task, drawn, seconds, scored, failure) in enumerate(
-        run(todo, house, client) if todo else (), start=1
+        units.run(todo, house, client) if todo else (), start=1
     ):
         name, (draws, about, score) = task.experiment, plan.places(task, house)
         if drawn is not None:
@@ -158,7 +137,8 @@ def check(names: Sequence[str], house: House = HOUSE, client: Client | None = No
 
     ``book/results/checked.json`` then has an entry of each that passed, and of none that failed.
     """
-    plans = {name: plan.make(name, house) for name in names}
+    code = fingerprint.read(house)
+    plans = {name: plan.make(name, code) for name in names}
     stored = {name: store.read(plan.result_path(name, house)) or {} for name in names}
     problems: dict[str, list[str]] = {}
     for name, planned in plans.items():
@@ -168,19 +148,23 @@ def check(names: Sequence[str], house: House = HOUSE, client: Client | None = No
             problems[name] = [
                 f"given a result of settings and check {has}, expected {wanted}: compute it"
             ]
-    todo = [planned.small for name, planned in plans.items() if name not in problems]
+    todo = [one for name in names if name not in problems for one in plans[name].small]
+    found: dict[str, dict[str, Any]] = {name: {} for name in names}
     entries = {}
-    for task, _, _, scored, failure in run(todo, house, client, kept=False) if todo else ():
-        name = task.experiment
+    for task, _, _, scored, failure in units.run(todo, house, client, kept=False) if todo else ():
+        name, planned = task.experiment, plans[task.experiment]
         if failure:
-            problems[name] = [f"{task.name}\n{failure}"]
-        else:
-            compared, largest, problems[name] = compare(stored[name]["check"]["scored"], scored)
+            problems.setdefault(name, []).append(f"{task.name}\n{failure}")
+            continue
+        found[name][task.name] = scored
+        if len(found[name]) == len(planned.small):
+            again = plan.checked_part(planned, found[name])
+            compared, largest, problems[name] = compare(stored[name]["check"]["scored"], again)
             plan.say(
                 f"{name}: {compared} numbers compared, largest difference {largest:.2g} errors"
             )
             entries[name] = {
-                "fingerprint": plans[name].prints,
+                "fingerprint": planned.prints,
                 "compared": compared,
                 "largest": largest,
             }
@@ -193,105 +177,3 @@ def check(names: Sequence[str], house: House = HOUSE, client: Client | None = No
         {name: entries[name] for name in sorted(entries) if name not in failed},
     )
     return failed
-
-
-def run(
-    tasks: Sequence[plan.Task],
-    house: House = HOUSE,
-    client: Client | None = None,
-    kept: bool = True,
-) -> Iterator[Done]:
-    """Yield what comes of units as the cluster finishes them; ``kept`` draws are only scored."""
-    with contextlib.nullcontext(client) if client else dask_cluster.connected() as at:
-        futures: dict[Future, plan.Task] = {}
-        done = as_completed(loop=at.loop)
-
-        def submit(task: plan.Task, found: Any) -> None:
-            there = at.scatter([found], hash=False) if found else []
-            future = at.submit(work, task, *there, pure=False, priority=len(there))
-            futures[future] = task
-            done.add(future)
-
-        again = [task for task in tasks if kept and plan.places(task, house)[0].exists()]
-        for task in tasks:
-            if task not in again:
-                submit(task, None)
-        waiting = iter(again)
-        for task in itertools.islice(waiting, AHEAD):
-            submit(task, plan.kept_draws(task, house))
-        for future in done:
-            for task in itertools.islice(waiting, 1):
-                submit(task, plan.kept_draws(task, house))
-            try:
-                came = future.result()
-            except Exception as error:
-                frames = future.traceback() if future.status == "error" else None
-                came = (
-                    None,
-                    0.0,
-                    None,
-                    "".join(traceback.format_exception(type(error), error, frames)),
-                )
-            yield Done(futures.pop(future), *came)
-
-
-def work(task: plan.Task, found: tuple[dict[str, np.ndarray], float] | None = None) -> tuple:
-    """Run a unit, on a worker, or score what was ``found`` of it: draws and seconds. Return `Done`
-    without the task.
-    """
-    module, start = _trusted(task), time.perf_counter()
-    if not task.prints[1]:
-        scored = store.as_json(module.unit(**task.setting), task.name)
-        return None, time.perf_counter() - start, scored, ""
-    drawn = None if found else store.flat(module.unit(**task.setting), task.name)
-    flat, seconds = found or (drawn, time.perf_counter() - start)
-    try:
-        return (
-            drawn,
-            seconds,
-            store.as_json(module.score(store.nested(flat), **task.setting), task.name),
-            "",
-        )
-    except Exception:  # told by whoever asked, who keeps the draws all the same
-        return drawn, seconds, None, traceback.format_exc()
-
-
-def _trusted(task: plan.Task) -> ModuleType:
-    """Import a task's experiment on a worker. ValueError if code or versions here are not those of
-    whoever asks.
-    """
-    name = plan.dotted(task.experiment, House(packages=task.packages))
-    module = importlib.import_module(name)
-    here, wrong = _found_here(
-        task.experiment, task.packages, Path(module.__file__).resolve().parents[3]
-    )
-    if here != task.prints:
-        raise ValueError(f"{name}: this worker is given other code, {here}, expected {task.prints}")
-    if wrong:
-        raise ValueError(
-            f"{name}: this worker is given (installed, expected as in the lock) {wrong}"
-        )
-    return module
-
-
-@lru_cache
-def _found_here(
-    experiment: str, packages: tuple[str, ...], root: Path
-) -> tuple[tuple[str, str], dict]:
-    """Return the fingerprints of the code that this process has imported, and the versions that are
-    not the lock's.
-    """
-    for name, module in list(sys.modules.items()):  # as they are now: the files may change later
-        if name.split(".")[0] in packages and getattr(module, "__file__", None):
-            _imported.setdefault(name, Path(module.__file__).read_text(encoding="utf-8"))
-    house = House(root, packages, _imported)
-    pins = fingerprint.surroundings(house)["versions"]
-    wrong = {
-        one: (version(one), pins[one])
-        for one in pins
-        if version(one) not in {p.split()[0] for p in pins[one]}
-    }
-    return (
-        plan.print_of(experiment, house, "unit"),
-        plan.print_of(experiment, house, "score"),
-    ), wrong

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from flax.traverse_util import flatten_dict, unflatten_dict
 
 
 def read(path: Path) -> Any:
@@ -57,40 +58,22 @@ def as_json(part: Any, at: str) -> Any:
 
 
 def flat(drawn: Any, at: str) -> dict[str, np.ndarray]:
-    """Return a nested dict of arrays as one, its keys joined by "/"; ValueError names what is
-    none.
-    """
-    if (
-        not isinstance(drawn, dict)
-        or not drawn
-        or not all(isinstance(k, str) and "/" not in k and k for k in drawn)
-    ):
+    """Return a nested dict of arrays as one, its keys joined by "/"; ValueError names what is none."""
+    paths = flatten_dict(drawn, keep_empty_nodes=True) if isinstance(drawn, dict) else {}
+    if not paths or not all(isinstance(k, str) and k and "/" not in k for p in paths for k in p):
         raise ValueError(
-            f"{at}: given {type(drawn).__name__}, "
-            "expected a dict that is not empty, keys without a slash"
+            f"{at}: given {type(drawn).__name__}, expected a dict that is not empty, keys without"
+            " a slash"
         )
-    found = {}
-    for key, value in drawn.items():
-        if isinstance(value, dict):
-            found |= {
-                f"{key}/{below}": array for below, array in flat(value, f"{at}/{key}").items()
-            }
-        else:
-            found[key] = np.asarray(value)
-            if found[key].dtype.kind not in "biufcSU":
-                raise ValueError(
-                    f"{at}/{key}: given an array of {found[key].dtype}, expected numbers or text"
-                )
+    found = {"/".join(path): np.asarray(value) for path, value in paths.items()}
+    for path, array in found.items():
+        if array.dtype.kind not in "biufcSU":
+            raise ValueError(
+                f"{at}/{path}: given an array of {array.dtype}, expected numbers or text"
+            )
     return found
 
 
 def nested(arrays: Mapping[str, np.ndarray]) -> dict:
     """Return what `flat` was given."""
-    drawn: dict = {}
-    for path, array in arrays.items():
-        *folders, last = path.split("/")
-        at = drawn
-        for folder in folders:
-            at = at.setdefault(folder, {})
-        at[last] = array
-    return drawn
+    return unflatten_dict(dict(arrays), sep="/")
