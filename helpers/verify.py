@@ -150,6 +150,12 @@ def rank_band(
     The distance is standardised by its binomial standard deviation, so that the ends of the line
     count as much as its middle (Sailynoja, Burkner and Vehtari 2022); ``rank_distance`` is what to
     compare with it.
+
+    Args:
+        num_replications: number of ranks.
+        num_draws: draws among which a truth is ranked, so that ranks are 0 to ``num_draws``.
+        chance: probability that uniform ranks lie beyond the band.
+        simulations: sets of uniform ranks of which the band is the quantile.
     """
     random = np.random.default_rng(5)
     drawn = random.integers(0, num_draws + 1, size=(num_replications, simulations))
@@ -159,8 +165,8 @@ def rank_band(
 def rank_distance(
     found: Int[np.ndarray, " replication *quantity"], num_draws: int
 ) -> Float[np.ndarray, "*quantity"]:
-    """Return the largest distance of the ranks' cumulative share from a straight line,
-    standardised.
+    """Return the largest distance of the ranks' cumulative share from a straight line, in its
+    binomial standard deviations.
     """
     line, difference = rank_difference(found, num_draws)
     return (np.abs(difference) / np.sqrt(line * (1 - line) / len(found))).max(axis=0)
