@@ -172,8 +172,11 @@ def compiled(
     of one unit.
 
     Args:
+        pool: whose threads compile.
+        log_density: of one position, then of the task and the data.
         lengths: how many draws the no-U-turn part, the tuning of the step size and the sampling
             take.
+        target_acceptance, max_tree_depth: as of ``warm_up``.
         unit: key, position and task of any unit, for their shapes and types.
         common: what all units share: data, and the number of a line if there is one.
     """

@@ -79,6 +79,7 @@ def learn(
     gets a feature of 0 and 1 for each level but the first.
 
     Args:
+        frame: the training rows.
         outcome: column of what is to be predicted.
         features: columns that it is predicted from.
         groups: by column what each group has of its own, "network": all weights, "head": those of
