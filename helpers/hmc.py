@@ -106,8 +106,8 @@ def draw(
 
     Args:
         log_density: of one position, then of the task and the data.
-        num_tuning, num_samples: draws that tune the step size and are thrown away, and that are
-            kept.
+        num_tuning: draws that tune the step size and are thrown away.
+        num_samples: draws that are kept.
         target_acceptance: mean acceptance that the step size is tuned to.
         key: data of a random key, as ``jax.random.key_data`` returns.
         learnt: of one unit, as ``warm_up`` returns.

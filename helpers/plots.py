@@ -47,7 +47,8 @@ def points(ax: Axes, x: Float[Array, "point 2"], y: Int[Array, " point"], size: 
 
     Args:
         ax: what is drawn on.
-        x, y: points and their classes, 0, 1 or 2.
+        x: coordinates of the points.
+        y: classes of the points, 0, 1 or 2.
         size: area of a marker, in points squared.
     """
     kinds = ((0, CLASS_0, "o"), (1, CLASS_1, "^"), (2, CLASS_2, "s"))
@@ -128,7 +129,8 @@ def reliability(
         ax: what is drawn on.
         calibration: from ``metrics.calibration_error``.
         label: name in the legend.
-        colour, marker: Matplotlib's.
+        colour: of line and bars.
+        marker: Matplotlib's.
     """
     ax.plot([0, 1], [0, 1], color=TRUTH, linewidth=0.8, linestyle="--", zorder=0)
     points, bars = (calibration.confidence, calibration.frequency), 2 * calibration.standard_error
