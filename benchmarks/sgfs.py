@@ -86,7 +86,8 @@ def main():
         middle = np.median(values)
         ratio = np.median(np.array(values) / np.array(times["minibatch and its gradient"]))
         print(
-            f"{name:27s} {middle:6.1f} us ({min(values):.1f} to {max(values):.1f}), {ratio:4.1f} x the gradient"
+            f"{name:27s} {middle:6.1f} us ({min(values):.1f} to {max(values):.1f}), "
+            f"{ratio:4.1f} x the gradient"
         )
 
 

@@ -89,7 +89,8 @@ def compare(session, name, found, expected):
     assert found.size == COUNT and found.dtype == np.float64, (name, found.shape, found.dtype)
     largest = float(np.abs(found / expected - 1).max())
     session.say(
-        f"log density, {name}: at {COUNT} positions as NumPy's, largest relative difference {largest:.1e}"
+        f"log density, {name}: at {COUNT} positions as NumPy's, "
+        f"largest relative difference {largest:.1e}"
     )
     assert largest < 1e-6, (name, largest)
 

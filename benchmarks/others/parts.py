@@ -45,7 +45,8 @@ def measured(seeds, date):
 def of_flat(stored):
     """Return the table of flat fits."""
     rows = [
-        "| eighteen flat posteriors | seconds | p5 ESS | p5 ESS/s | share of R-hat in bound | ours, times its ESS/s |"
+        "| eighteen flat posteriors | seconds | p5 ESS | p5 ESS/s | share of R-hat in bound |"
+        " ours, times its ESS/s |"
     ]
     rows.append("|---" * 6 + "|")
     ours = np.array([run["ess"] / run["seconds"] for run in stored["flat"]["ours"]])

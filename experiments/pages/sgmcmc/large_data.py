@@ -1,4 +1,6 @@
-"""What ``data_sizes`` runs on a thousand to a million data: long chains, Laplace's method, clocks."""
+"""What ``data_sizes`` runs on a thousand to a million data: long chains, Laplace's method,
+clocks.
+"""
 
 from helpers import hierarchical, mcmc, training
 from helpers.common import take
