@@ -58,7 +58,7 @@ def as_json(part: Any, at: str) -> Any:
 
 
 def flat(drawn: Any, at: str) -> dict[str, np.ndarray]:
-    """Return a nested dict of arrays as one, its keys joined by "/"; ValueError names what is none."""
+    """Return a nested dict of arrays as one, keys joined by "/"; ValueError names what is none."""
     paths = flatten_dict(drawn, keep_empty_nodes=True) if isinstance(drawn, dict) else {}
     if not paths or not all(isinstance(k, str) and k and "/" not in k for p in paths for k in p):
         raise ValueError(

@@ -1,9 +1,9 @@
 """One posterior over the devices of a mesh: what is a sum over data or tasks is summed where they
 lie.
 
-A mesh of ``joined_processes.grid`` has rows. Chains are divided among rows, which talk after warm-up, when
-chains agree on a metric, and after a stretch, when every process gets the draws of all. Within a
-row data are divided among devices, which talk once a gradient: a sum.
+A mesh of ``joined_processes.grid`` has rows. Chains are divided among rows, which talk after
+warm-up, when chains agree on a metric, and after a stretch, when every process gets the draws of
+all. Within a row data are divided among devices, which talk once a gradient: a sum.
 
     total = sharded_sums.summed(lambda params, _, seen: log_likelihood(params, seen).sum())
     log_density = lambda params, seen: log_prior(params) + total(params, None, seen)
@@ -72,8 +72,8 @@ def sample(
 
     Every process calls this with the same arguments and has the whole posterior in the end. The
     density is of a position and of data, whose leading axes are divided; what it sums over data
-    goes through ``sharded_sums.summed``. Positions are whole on every device, so what ``own`` there is, is
-    ``gathered``.
+    goes through ``sharded_sums.summed``. Positions are whole on every device, so what ``own`` there
+    is, is ``gathered``.
 
     Args:
         every: turns of a stretch: draws, and before them the quarter of warm-up that tunes the step
