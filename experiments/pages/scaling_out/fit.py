@@ -19,6 +19,9 @@ import numpy as np
 from experiments.engine import nests, store
 from experiments.methods import joined_processes
 
+COUNTS = {"chains": 4, "warmup": 300, "samples": 1000, "every": 0, "depth": 10, "seed": 0}
+LIMITS = {"limit": 60, "heartbeat": 20}  # seconds
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Do what the command line asks."""
@@ -44,26 +47,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--processes", type=int, metavar="P")
     parser.add_argument("--number", type=int, metavar="I", help="of this process, from 0")
     parser.add_argument("--coordinator", metavar="HOST:PORT", help="where process 0 listens")
-    for name, default in {
-        "chains": 4,
-        "warmup": 300,
-        "samples": 1000,
-        "every": 0,
-        "depth": 10,
-        "seed": 0,
-    }.items():
+    for name, default in COUNTS.items():
         parser.add_argument(f"--{name}", type=int, default=default, metavar="N")
-    for name, default in {"limit": 60, "heartbeat": 20}.items():
+    for name, default in LIMITS.items():
         parser.add_argument(f"--{name}", type=int, default=default, metavar="SECONDS")
     given = parser.parse_args(arguments)
     jax.config.update("jax_num_cpu_devices", given.devices)
     by_hand = given.processes, given.number, given.coordinator
     if given.cluster or any(one is not None for one in by_hand):
         joined_processes.join(*by_hand, limit=given.limit, heartbeat=given.heartbeat)
-    from helpers import (
-        common,
-        mcmc,  # imports BlackJAX, which starts JAX
-    )
+    from helpers import common, mcmc  # imports BlackJAX, which starts JAX
 
     from experiments.methods import sharded
     from experiments.problems import large_problems
