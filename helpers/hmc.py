@@ -6,6 +6,7 @@ position, then a task and data if there are any.
 """
 
 from helpers import progress
+from helpers.common import mixed_types
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -179,9 +180,7 @@ def compiled(
     """
     num_nuts, *num_others = lengths
     key, _, task = unit
-    # BlackJAX mixes types and ranks; the density itself has just been evaluated under the caller's
-    # rules.
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+    with mixed_types():  # the density itself has just been evaluated under the caller's rules
         settings = log_density, num_nuts, target_acceptance, max_tree_depth
         first = warm_up.lower(*settings, *unit, *common)
         warm_up_program = pool.submit(first.compile)  # while the draws are traced

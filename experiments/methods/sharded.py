@@ -15,7 +15,7 @@ and goes on where it was.
 """
 
 from helpers import checks, hmc, mcmc
-from helpers.common import take
+from helpers.common import mixed_types, take
 
 import contextlib
 from collections.abc import Callable
@@ -105,8 +105,7 @@ def sample(
     settings |= {"target_acceptance": target_acceptance, "max_tree_depth": max_tree_depth}
     settings |= {"every": every, "chains": num_chains, "key": keys.tolist()}
     kept = contextlib.nullcontext() if folder is None else checkpoints.opened(folder, settings)
-    # BlackJAX mixes types and ranks.
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"), kept as manager:
+    with mixed_types(), kept as manager:
         last = manager and manager.latest_step()
         if last is None:
             sizes = num_warmup - num_tuning, max_tree_depth
