@@ -1,6 +1,6 @@
 """Is a sampler right? Averages against exact values, ranks against uniform ones.
 
-    verdict = verify.judge(draws, target)  # or quantities [chain, draw, quantity], exact values
+    verdict = verify.compare_with_exact(draws, target)  # or quantities [chain, draw, quantity], exact values
     assert verdict.passed.all()
 
 ``experiments.problems.exact_targets`` has densities whose expectations are known exactly.
@@ -45,7 +45,7 @@ class Verdict(NamedTuple):
     passed: Bool[np.ndarray, " quantity"]  # enough, and the difference is allowed
 
 
-def judge(
+def compare_with_exact(
     draws: Any,
     target: Target | Float[np.ndarray, "*quantity"],
     chance: float = CHANCE,

@@ -11,7 +11,7 @@ import pytest
 from chapters import ROOT, pages
 
 from experiments.engine import run as engine
-from experiments.engine.fingerprint import HOUSE
+from experiments.engine.fingerprint import PROJECT
 
 HELPERS = sorted((ROOT / "helpers").glob("*.py"))
 TABLES = sorted((ROOT / "tables").glob("*.py"))
@@ -45,7 +45,7 @@ def imported(path):
         if (
             isinstance(node, ast.ImportFrom)
             and node.module
-            and node.module.split(".")[0] in HOUSE.packages
+            and node.module.split(".")[0] in PROJECT.packages
         ):
             package, _, module = node.module.partition(".")
             yield from (

@@ -121,7 +121,7 @@ def book():
     notebooks = execute.sources()
 
     def hashes(**sources):
-        code = fingerprint.read(fingerprint.House(ROOT, sources=sources), words=True)
+        code = fingerprint.read(fingerprint.Project(ROOT, sources=sources), words=True)
         return {name: execute.inputs(name, page, code) for name, page in notebooks.items()}
 
     return hashes

@@ -86,7 +86,7 @@ def inputs(name, notebook, code):
     """
     cells = [(cell.source, cell.metadata) for cell in notebook.cells if cell.cell_type == "code"]
     used = page_inputs.dependencies(name, "\n".join(source for source, _ in cells), code)
-    lock = hashlib.sha256((code.house.root / "requirements.txt").read_bytes()).hexdigest()
+    lock = hashlib.sha256((code.project.root / "requirements.txt").read_bytes()).hexdigest()
     callers = os.environ.get("XLA_FLAGS", "").replace(helpers.FLAGS, "").split()
     about = [sys.version_info[:2], callers, helpers.FLAGS, lock, used, json.dumps(cells)]
     return hashlib.sha256(repr(about).encode()).hexdigest()
