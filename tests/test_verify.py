@@ -233,7 +233,10 @@ KERNEL = "moved, info = kernel(key, state, flat_density, step_size, inverse_metr
 INDENT = " " * 8
 BROKEN = {
     "the metric learns from the draws": [
-        ("state, adaptation = carry\n", "(state, running), adaptation = carry\n"),
+        (
+            "(state, adaptation), (key, tuning) = carry, inputs\n",
+            "((state, running), adaptation), (key, tuning) = carry, inputs\n",
+        ),
         (
             KERNEL,
             KERNEL.replace("inverse_metric)", "jnp.where(tuning, inverse_metric, running))")
@@ -273,9 +276,9 @@ BROKEN = {
 
 def broken(changes):
     """Return the program of the draws with lines of its source changed."""
-    source = inspect.getsource(hmc.draw)
+    source = inspect.getsource(hmc.turn) + inspect.getsource(hmc.draw)
     for line, other in changes:
-        assert source.count(line) == 1, f"no longer in hmc.draw, once: {line}"
+        assert source.count(line) == 1, f"no longer in hmc.turn or hmc.draw, once: {line}"
         source = source.replace(line, other)
     names = dict(vars(hmc))
     exec(source, names)
