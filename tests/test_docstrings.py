@@ -9,7 +9,7 @@ import pytest
 from chapters import ROOT
 
 DOCUMENTED = ["helpers", "tables"]  # folders whose public parts say all that is asked for
-SHORT = ["helpers", "tables"]  # folders whose modules and functions are short
+SHORT = ["helpers", "tables", "experiments"]  # folders whose modules and functions are short
 MAX_MODULE_LINES, MAX_FUNCTION_LINES = 300, 60  # of a function without its docstring
 MAX_PARAMETERS = 3  # that are explained without a list
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
