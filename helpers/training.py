@@ -26,6 +26,7 @@ def train(
 
     Args:
         start: parameters, any tree of arrays.
+        optimizer: of optax, such as ``optax.adam(0.01)``.
         keep: ``f(params)`` of what is kept of the way; by default nothing.
         every: steps from one that is kept to the next; it divides ``num_steps``.
     """

@@ -25,9 +25,9 @@ class Target(NamedTuple):
     name: str
     log_density: Callable[[Any], Float[Array, ""]]  # of one position, up to a constant
     position: Any  # the shapes of one position
-    quantities: Callable[[Any], Float[Array, " quantity"]]
-    exact: Float[np.ndarray, " quantity"]
-    labels: tuple[str, ...]
+    quantities: Callable[[Any], Float[Array, " quantity"]]  # of one position
+    exact: Float[np.ndarray, " quantity"]  # their expectations
+    labels: tuple[str, ...]  # their names
 
 
 class Verdict(NamedTuple):
@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
     allowed: Float[np.ndarray, " quantity"]
     ess: Float[np.ndarray, " quantity"]  # of chains taken one at a time
     rhat: Float[np.ndarray, " quantity"]
-    rhat_bound: Float[np.ndarray, " quantity"]
+    rhat_bound: Float[np.ndarray, " quantity"]  # what chance explains of R-hat
     enough: Bool[np.ndarray, " quantity"]  # effective draws and R-hat that allow a verdict
     passed: Bool[np.ndarray, " quantity"]  # enough, and the difference is allowed
 
@@ -50,7 +50,7 @@ def judge(
     target: Target | Float[np.ndarray, "*quantity"],
     chance: float = CHANCE,
     bias: float = 0.0,
-):
+) -> Verdict:
     """Compare the averages of a run with exact expectations.
 
     No tolerance is set by hand: a difference, and an R-hat, may be as large as ``chance``, shared

@@ -40,7 +40,9 @@ HOUSE = House()
 
 
 class Key(NamedTuple):
-    """What has a print: a definition, or an entry of one; what a module does on import; a module."""
+    """What has a print: a definition, or an entry of one; what a module does on import; a
+    module.
+    """
 
     module: str
     name: str  # "" for what acts on import, "*" for all of a module

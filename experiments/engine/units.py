@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from distributed import Client, Future, as_completed
 
-from experiments.engine import dask_cluster, fingerprint, plan, store
+from experiments.engine import dask_cluster, fingerprint, nests, plan, store
 from experiments.engine.fingerprint import HOUSE, House
 
 AHEAD = 16  # kept draws that wait at the cluster for a new score; they may be large
@@ -82,13 +82,13 @@ def work(task: plan.Task, found: tuple[dict[str, np.ndarray], float] | None = No
     if not task.prints[1]:
         scored = store.as_json(module.unit(**task.setting), task.name)
         return None, time.perf_counter() - start, scored, ""
-    drawn = None if found else store.flat(module.unit(**task.setting), task.name)
+    drawn = None if found else nests.flat(module.unit(**task.setting), task.name)
     flat, seconds = found or (drawn, time.perf_counter() - start)
     try:
         return (
             drawn,
             seconds,
-            store.as_json(module.score(store.nested(flat), **task.setting), task.name),
+            store.as_json(module.score(nests.nested(flat), **task.setting), task.name),
             "",
         )
     except Exception:  # told by whoever asked, who keeps the draws all the same

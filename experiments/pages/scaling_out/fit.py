@@ -16,6 +16,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from experiments.engine import nests, store
 from experiments.methods import joined_processes
 
 COUNTS = {"chains": 4, "warmup": 300, "samples": 1000, "every": 0, "depth": 10, "seed": 0}
@@ -57,7 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         joined_processes.join(*by_hand, limit=given.limit, heartbeat=given.heartbeat)
     from helpers import common, mcmc  # imports BlackJAX, which starts JAX
 
-    from experiments.engine import store
     from experiments.methods import sharded
     from experiments.problems import large_problems
 
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     posterior = sharded.sample(key, log_density, starts, mesh, data=data, **sizes, **kept)
     if jax.process_index() == 0:
         drawn = {"draws": posterior.draws, "stats": posterior.stats._asdict()}
-        store.save(given.folder / "draws.npz", store.flat(jax.tree.map(np.asarray, drawn), "draws"))
+        store.save(given.folder / "draws.npz", nests.flat(jax.tree.map(np.asarray, drawn), "draws"))
 
 
 if __name__ == "__main__":
