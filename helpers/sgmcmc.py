@@ -11,6 +11,7 @@ minibatch, step_size)``, where a state is a position or holds one. ``helpers.sgf
 
 from helpers import checks
 from helpers import progress as lines
+from helpers.common import mixed_types
 from helpers.mcmc import cores
 
 from collections.abc import Callable
@@ -84,8 +85,7 @@ def sample(
     lengths = num_warmup, num_samples, thin
     keys = jax.random.key_data(jax.random.split(key, (num_chains, 2)))
     with ThreadPoolExecutor(cores()) as pool, lines.line(progress) as shown:
-        # BlackJAX mixes types and ranks.
-        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        with mixed_types():
             units = []
             for chain in range(num_chains):
                 position = jax.tree.map(lambda leaf: leaf[chain], initial_positions)

@@ -6,7 +6,7 @@ Chains that start in a mode of little mass leave it where the likelihood counts 
 """
 
 from helpers import hmc, mcmc
-from helpers.common import take
+from helpers.common import mixed_types, take
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -78,8 +78,7 @@ def warmed_up(
         jax.random.key_data(jax.random.split(key, len(jax.tree.leaves(positions)[0])))
     )
     units = [(one, take(positions, chain), None) for chain, one in enumerate(keys)]
-    # BlackJAX mixes types and ranks
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+    with mixed_types():
         program = hmc.warm_up.lower(*settings, *units[0], data).compile()
     with ThreadPoolExecutor(mcmc.cores()) as pool:
         learnt = list(pool.map(lambda unit: jax.tree.map(np.asarray, program(*unit, data)), units))

@@ -30,7 +30,7 @@ ORDER = [
     "sgfs",
 ]
 ORDER += ["sgmcmc", "svi", "predict", "metrics", "diagnostics", "verify", "plots"]
-ORDER += ["copies", "tempering", "training", "monte_carlo"]
+ORDER += ["copies", "smc", "tempering", "training", "monte_carlo"]
 
 
 @pytest.fixture(scope="module")

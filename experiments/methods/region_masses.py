@@ -4,7 +4,7 @@ Tempered SMC finds the evidence within a region (``smc``); runs are averaged bef
 taken.
 """
 
-from helpers import densities, hierarchical, mcmc, monte_carlo
+from helpers import hierarchical, mcmc, monte_carlo
 
 import jax
 import jax.numpy as jnp
@@ -19,8 +19,7 @@ SETTINGS = {
     # of powers at which evidence is kept
     "grid": [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0],
 }
-OF_LABELS = densities.label_log_likelihood(regions.NETWORK)
-TOTAL = hierarchical.sum_over_tasks(lambda weights, task: OF_LABELS(weights, task).sum())
+TOTAL = hierarchical.total_log_likelihood(regions.NETWORK)
 
 
 def confined(key, prior, region, num_tasks, count):

@@ -18,6 +18,7 @@ from helpers import (
     mcmc,
     networks,
     predict,
+    smc,
     tempering,
 )
 from helpers.common import take
@@ -31,7 +32,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.methods import region_masses, runs, smc
+from experiments.methods import region_masses, runs
 from experiments.pages.comparing_inference.references import double_precision, posterior_gradients
 from experiments.problems import regions, six_tasks, spirals, wave_networks
 

@@ -5,8 +5,8 @@ chose. The reference is a longer run of the book's sampler. Measures are those o
 near the data and farther out.
 """
 
-from helpers import common, densities, svi
-from helpers.common import read_result, take
+from helpers import common, densities
+from helpers.common import mixed_types, read_result, take
 
 import jax
 import numpy as np
@@ -77,7 +77,7 @@ def _run(name, key, observed, value):
     def each(pair):
         return catalogue.METHODS[name].run(*pair, SETTINGS["budget"], value)
 
-    with svi.standard():
+    with mixed_types():
         keys = jax.random.split(key, len(observed.y))
         return jax.tree.map(
             np.asarray, jax.jit(lambda pairs: jax.lax.map(each, pairs))((keys, observed))

@@ -9,7 +9,7 @@ them carry the mean, it is more likely too low than too high, and so is its erro
 passes all powers below 1, and gives the evidence at each.
 """
 
-from helpers import common, hierarchical
+from helpers import common, hierarchical, smc
 
 from functools import partial
 
@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.methods import region_masses, smc
+from experiments.methods import region_masses
 from experiments.methods.region_masses import score as score  # of this result, too
 from experiments.problems import regions
 
