@@ -53,18 +53,13 @@ def chosen_less_hierarchical() -> np.ndarray:
 
 
 def nll_on_redraws(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """NLL of an arm on redrawn data sets, and whether it has mixed, both [redraw]; two arms have
+    """NLL of an arm on redrawn data sets, and whether it has mixed, both [redraw]; some arms have
     more of them.
     """
     (row,) = (
         row for row in read_result("what_the_gain_is_made_of/arms")["rows"] if row["name"] == name
     )
-    later = [
-        row[name] for row in read_result("what_the_gain_is_made_of/settled")["rows"] if name in row
-    ]
-    nll = row["nll"] + [one["nll"] for one in later]
-    mixed = [check["mixed"] for check in row["check"] + [one["check"] for one in later]]
-    return np.array(nll), np.array(mixed)
+    return np.array(row["nll"]), np.array([check["mixed"] for check in row["check"]])
 
 
 def paired_differences(
