@@ -620,15 +620,17 @@ def test_gain_cost():
 
 @pytest.fixture
 def informed():
-    """Arms of the held-out experiment, by kind of tasks and name; those aligned to their mean
-    replace the others.
+    """Arms of the held-out experiment, by kind of tasks and name; of fits to aligned draws those to
+    draws aligned to their mean.
     """
-    found = {}
-    for name in ("transfer", "aligned_to_mean", "chosen_by_labels", "rivals", "odd_process"):
-        name = f"informative_priors/{name}"
-        stored = json.loads((RESULTS / f"{name}.json").read_text())
-        found |= {(row["tasks"], row["name"]): row for row in stored["rows"]}
-    found["one draw"] = rows("informative_priors/transfer")["fits"]
+    names = "informative_priors/transfer", "informative_priors/rivals"
+    stored = [row for name in names for row in read_result(name)["rows"]]
+    found = {
+        (row["tasks"], row["name"]): row for row in stored if row.get("reference") != "one draw"
+    }
+    (found["one draw"],) = (
+        row for row in stored if (row["name"], row.get("reference")) == ("fits", "one draw")
+    )
     return found
 
 
