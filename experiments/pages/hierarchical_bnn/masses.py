@@ -9,15 +9,14 @@ them carry the mean, it is more likely too low than too high, and so is its erro
 passes all powers below 1, and gives the evidence at each.
 """
 
-from helpers import common, hierarchical
+from helpers import common
 
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from experiments.methods import region_masses, smc
+from experiments.methods import region_masses
 from experiments.methods.region_masses import score as score  # of this result, too
 from experiments.problems import regions
 
@@ -80,20 +79,10 @@ def unit(hyperprior, region, redraw, num_tasks, num_runs):
 @partial(jax.jit, static_argnums=(2, 3))
 def annealed(key, observed, hyperprior, region):
     """Follow particles from the prior to the posterior within a region."""
-    prior, num_tasks = regions.HYPERPRIORS[hyperprior], observed.y.shape[0]
-
-    def log_prior(position):
-        inside = (
-            jnp.stack([position["log_sd"][layer] for layer in regions.LAYERS]).argmax() == region
-        )
-        return jnp.where(inside, hierarchical.log_prior(position, prior), -jnp.inf)
-
-    def log_likelihood(position):
-        return region_masses.TOTAL(hierarchical.task_weights(position, num_tasks), observed)
-
     key, key_prior = jax.random.split(key)
-    particles = region_masses.confined(key_prior, prior, region, num_tasks, SETTINGS["particles"])
-    state, found = smc.anneal(key, particles, log_prior, log_likelihood)
+    state, found = region_masses.annealed(
+        key_prior, key, observed, hyperprior, region, SETTINGS["particles"]
+    )
     return found | {"log_sd": state.particles["log_sd"]}
 
 
