@@ -8,6 +8,8 @@ Stored results are read by name, and all leaves of a tree are indexed at once.
 
 import json
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,13 @@ def read_result(name: str) -> dict:
             f"name: given {name!r}, expected one of {known or f'the files of {RESULTS}'}"
         )
     return json.loads(path.read_text())
+
+
+@contextmanager
+def mixed_types() -> Iterator[None]:
+    """Let a library mix types and ranks of arrays within a ``with``, whatever JAX is set to."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
 
 
 def key(seed: int, *names: str | int) -> Key[Array, ""]:

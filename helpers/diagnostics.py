@@ -10,6 +10,7 @@ its predictions and its log density must.
 """
 
 from helpers import checks
+from helpers.common import mixed_types
 from helpers.mcmc import Posterior
 
 import warnings
@@ -190,7 +191,7 @@ def leave_one_out(log_likelihood: Float[Array, "chain draw point"]) -> LeaveOneO
             f"log_likelihood: given shape {log_likelihood.shape}, expected [chain, draw, point]"
         )
     flat = jnp.moveaxis(log_likelihood.reshape(-1, log_likelihood.shape[-1]), 1, 0)
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+    with mixed_types():
         return _leave_one_out(flat)
 
 

@@ -124,8 +124,7 @@ def log_density(
     ValueError: in ``f``, labels that are not [task, point].
     """
     hyperprior = tfd.HalfNormal(1.0) if hyperprior is None else hyperprior
-    of_labels = label_log_likelihood(network)
-    total = sum_over_tasks(lambda weights, task: of_labels(weights, task).sum())
+    total = total_log_likelihood(network)
 
     def density(position, observed):
         if observed.y.ndim != 2:
@@ -137,6 +136,15 @@ def log_density(
         )
 
     return density
+
+
+def total_log_likelihood(network: nn.Module) -> Callable[[dict, Observed], Float[Array, ""]]:
+    """Return ``f(weights, observed)``, the log likelihood of all tasks' labels times their weights.
+
+    ``weights`` are those of ``task_weights``.
+    """
+    of_labels = label_log_likelihood(network)
+    return sum_over_tasks(lambda weights, task: of_labels(weights, task).sum())
 
 
 def sum_over_tasks(function: Callable) -> Callable:

@@ -11,10 +11,10 @@ and ``draw`` are pure and may be ``vmap``ped over keys, data and parameters.
 
 from helpers import checks
 from helpers import progress as lines
+from helpers.common import mixed_types
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -66,7 +66,7 @@ def run(
     ValueError: no steps.
     """
     checks.count(num_steps=num_steps)
-    with standard():
+    with mixed_types():
         found = SVI(model, guide(model), optimizer, loss).run(
             key, num_steps, *args, progress_bar=False
         )
@@ -159,14 +159,14 @@ def draw(
     """
     checks.count(num_draws=num_draws)
     key_set_up, key_draw = jax.random.split(key)
-    with standard():
+    with mixed_types():
         return made(key_set_up, model, guide, args).sample_posterior(
             key_draw, params, *args, sample_shape=(num_draws,)
         )
 
 
 def made(key: Key[Array, ""], model: Callable, guide: Callable, args: tuple) -> Any:
-    """Return NumPyro's guide of a model, set up for the arguments; to be called under ``standard``.
+    """Return NumPyro's guide of a model, set up for the arguments, within ``common.mixed_types``.
 
     Args:
         model, guide, args: as of ``run``.
@@ -189,10 +189,3 @@ def network_position(draws: dict, prefix: str = "net/") -> dict:
             layer, leaf = name.removeprefix(prefix).rsplit(".", 1)
             layers.setdefault(layer, {})[leaf] = value
     return {"params": layers}
-
-
-@contextmanager
-def standard():
-    """Let NumPyro mix types and ranks of arrays within a ``with`` statement."""
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        yield

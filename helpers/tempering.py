@@ -6,7 +6,7 @@ Chains that start in a mode of little mass leave it where the likelihood counts 
 """
 
 from helpers import hmc, mcmc
-from helpers.common import take
+from helpers.common import mixed_types, take
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +31,13 @@ def tempered_starts(
     [started].
 
     Args:
+        log_density: ``f(position, observed)``.
+        shapes: of a position, a tree of ``jax.ShapeDtypeStruct``.
         observed: ``densities.Observed``, whose weights are multiplied by the power.
+        num_started: number of chains.
+        sizes: what ``mcmc.sample`` takes, such as ``num_warmup`` and ``num_samples``.
+
+    ValueError, FloatingPointError: as ``mcmc.sample``.
     """
     key_start, key_chains = jax.random.split(key)
     starts = mcmc.normal_starts(key_start, shapes, (num_started,))
@@ -57,6 +63,13 @@ def warmed_up(
     on other data before it, such as a likelihood at a lower power, compiles nothing that the run
     would not.
 
+    Args:
+        log_density: ``f(position, data)``.
+        positions: where chains start, leading axis [chain].
+        num_warmup: draws of the whole warm-up, of which three quarters are run here.
+        target_acceptance: mean acceptance probability to which the step size adapts.
+        max_tree_depth: a trajectory has at most 2^depth leapfrog steps.
+
     FloatingPointError: chains whose warm-up is not finite.
     """
     settings = log_density, 3 * num_warmup // 4, target_acceptance, max_tree_depth
@@ -65,8 +78,7 @@ def warmed_up(
         jax.random.key_data(jax.random.split(key, len(jax.tree.leaves(positions)[0])))
     )
     units = [(one, take(positions, chain), None) for chain, one in enumerate(keys)]
-    # BlackJAX mixes types and ranks
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+    with mixed_types():
         program = hmc.warm_up.lower(*settings, *units[0], data).compile()
     with ThreadPoolExecutor(mcmc.cores()) as pool:
         learnt = list(pool.map(lambda unit: jax.tree.map(np.asarray, program(*unit, data)), units))
@@ -99,10 +111,15 @@ def agreed_starts(
     is left out; one that does not come round in time is seen by the R-hat of the run that follows.
 
     Args:
+        log_density: ``f(position, observed)``; positions have ``log_sd`` by layer.
         starts: positions, leading axis [chain].
         observed: ``densities.Observed``, whose weights are multiplied by the power.
+        least, most: number of stages.
         times: a chain that is elsewhere, or on its way, has standard deviations of much the same
             size.
+        settings: what ``warmed_up`` takes.
+
+    FloatingPointError: as ``warmed_up``.
     """
     below = observed._replace(
         weight=np.asarray(observed.weight) * np.asarray(power, observed.weight.dtype)

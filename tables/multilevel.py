@@ -17,7 +17,7 @@ rate^2``).
 """
 
 from helpers import checks, networks
-from helpers.common import take
+from helpers.common import mixed_types, take
 from helpers.diagnostics import arviz
 from helpers.hierarchical import log_prior, sum_over_tasks
 from helpers.mcmc import cores
@@ -83,8 +83,7 @@ def log_density(
         weights, shift, log_dispersion = parameters
         output = forward.outputs(network, weights, shift, block.x)
         outcomes = forward.outcome_distribution(recipe, output, log_dispersion)
-        # TFP mixes types and ranks
-        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        with mixed_types():  # as TFP does
             return (block.weight * outcomes.log_prob(block.y)).sum()
 
     total = sum_over_tasks(log_likelihood)

@@ -14,11 +14,11 @@ from experiments.methods import joined_processes
 
 LOOP = """
 import sys, time
-from experiments.pages.scaling_out import processes
+from experiments.methods import joined_processes
 import jax
 import jax.numpy as jnp
 number, address, talk = int(sys.argv[1]), sys.argv[2], sys.argv[3] == "talk"
-processes.join(2, number, address, limit=300, heartbeat=10)
+joined_processes.join(2, number, address, limit=300, heartbeat=10)
 mesh, spec = jax.sharding.Mesh(jax.devices(), "data"), jax.sharding.PartitionSpec
 line = jax.sharding.NamedSharding(mesh, spec("data"))
 ones = jax.make_array_from_callback((2,), line, lambda index: jnp.ones(1))

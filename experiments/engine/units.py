@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from distributed import Client, Future, as_completed
 
-from experiments.engine import dask_cluster, fingerprint, plan, store
-from experiments.engine.fingerprint import HOUSE, House
+from experiments.engine import dask_cluster, fingerprint, nests, plan, store
+from experiments.engine.fingerprint import PROJECT, Project
 
 AHEAD = 16  # kept draws that wait at the cluster for a new score; they may be large
 _imported: dict[str, str] = {}  # module -> its source when this process imported it
@@ -36,7 +36,7 @@ class Done(NamedTuple):
 
 def run(
     tasks: Sequence[plan.Task],
-    house: House = HOUSE,
+    project: Project = PROJECT,
     client: Client | None = None,
     kept: bool = True,
 ) -> Iterator[Done]:
@@ -51,16 +51,16 @@ def run(
             futures[future] = task
             done.add(future)
 
-        again = [task for task in tasks if kept and plan.places(task, house)[0].exists()]
+        again = [task for task in tasks if kept and plan.places(task, project)[0].exists()]
         for task in tasks:
             if task not in again:
                 submit(task, None)
         waiting = iter(again)
         for task in itertools.islice(waiting, AHEAD):
-            submit(task, plan.kept_draws(task, house))
+            submit(task, plan.kept_draws(task, project))
         for future in done:
             for task in itertools.islice(waiting, 1):
-                submit(task, plan.kept_draws(task, house))
+                submit(task, plan.kept_draws(task, project))
             try:
                 came = future.result()
             except Exception as error:
@@ -82,13 +82,13 @@ def work(task: plan.Task, found: tuple[dict[str, np.ndarray], float] | None = No
     if not task.prints[1]:
         scored = store.as_json(module.unit(**task.setting), task.name)
         return None, time.perf_counter() - start, scored, ""
-    drawn = None if found else store.flat(module.unit(**task.setting), task.name)
+    drawn = None if found else nests.flat(module.unit(**task.setting), task.name)
     flat, seconds = found or (drawn, time.perf_counter() - start)
     try:
         return (
             drawn,
             seconds,
-            store.as_json(module.score(store.nested(flat), **task.setting), task.name),
+            store.as_json(module.score(nests.nested(flat), **task.setting), task.name),
             "",
         )
     except Exception:  # told by whoever asked, who keeps the draws all the same
@@ -99,7 +99,7 @@ def _trusted(task: plan.Task) -> ModuleType:
     """Import a task's experiment on a worker. ValueError if code or versions here are not those of
     whoever asks.
     """
-    name = plan.dotted(task.experiment, House(packages=task.packages))
+    name = plan.dotted(task.experiment, Project(packages=task.packages))
     module = importlib.import_module(name)
     here, wrong = _found_here(
         task.experiment, task.packages, Path(module.__file__).resolve().parents[3]
@@ -123,9 +123,9 @@ def _found_here(
     for name, module in list(sys.modules.items()):  # as they are now: the files may change later
         if name.split(".")[0] in packages and getattr(module, "__file__", None):
             _imported.setdefault(name, Path(module.__file__).read_text(encoding="utf-8"))
-    house = House(root, packages, _imported)
-    code = fingerprint.read(house)
-    pins = fingerprint.surroundings(house)["versions"]
+    project = Project(root, packages, _imported)
+    code = fingerprint.read(project)
+    pins = fingerprint.surroundings(project)["versions"]
     wrong = {
         one: (version(one), pins[one])
         for one in pins

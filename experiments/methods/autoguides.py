@@ -1,6 +1,7 @@
 """Guides of variational inference by name, and log weights of their draws."""
 
 from helpers import checks, svi
+from helpers.common import mixed_types
 
 from collections.abc import Callable
 from functools import partial
@@ -54,7 +55,7 @@ def log_weights(
     """
     checks.count(num_draws=num_draws)
     key_set_up, key_draw = jax.random.split(key)
-    with svi.standard():
+    with mixed_types():
         ready = svi.made(key_set_up, model, guide, args)
         if isinstance(ready, AutoLaplaceApproximation):
             raise ValueError(

@@ -2,8 +2,8 @@
 defined.
 """
 
-from helpers import common, densities, mcmc, svi
-from helpers.common import take
+from helpers import common, densities, mcmc
+from helpers.common import mixed_types, take
 
 import time
 from collections.abc import Callable
@@ -179,7 +179,7 @@ def run(name: str, kind: str, budget: int, value: float, seed: int) -> dict:
         raise ValueError(f"{name} with {value} at {budget}: {method.undefined(budget, value)}")
     problem = six_tasks.problem(kind)
     key = common.key(SEED, name, kind, budget, f"{value:g}", seed)
-    with svi.standard():
+    with mixed_types():
         if method.run is None:
             drawn, seconds = _book(key, problem, budget, value)
         else:

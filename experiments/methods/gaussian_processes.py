@@ -10,6 +10,7 @@ kernel is measured in `tests/test_rivals.py`.
 """
 
 from helpers import densities
+from helpers.common import mixed_types
 
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ def squared_frequencies(odd):
 
 def functions(x, odd):
     """Return the eigenfunctions at points [*task, point, 2]: [*task, point, function]."""
-    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+    with mixed_types():
         return laplacian.eigenfunctions(x, HALF_WIDTH, MOST)[..., kept(odd)]
 
 

@@ -14,7 +14,6 @@ from tensorflow_probability.substrates.jax import distributions as tfd
 
 from experiments.problems import moons_redrawn
 
-OF_LABELS = densities.label_log_likelihood(moons_redrawn.NETWORK)
 # a step is a small part of what fifty labels leave open
 GRID = np.linspace(-np.pi, np.pi, 72, endpoint=False)
 
@@ -79,7 +78,7 @@ def log_density(hyperprior):
             tfd.Normal(1.0, 0.2).log_prob(jnp.linalg.norm(position["direction"], axis=-1)).sum()
         ]
         at = observed._replace(x=turned(angles_of(position["direction"]), observed.x))
-        return jnp.sum(jnp.stack(terms)) + OF_LABELS(weights_of(position), at).sum()
+        return jnp.sum(jnp.stack(terms)) + moons_redrawn.OF_LABELS(weights_of(position), at).sum()
 
     return density
 

@@ -4,14 +4,13 @@ Tempered SMC finds the evidence within a region (``smc``); runs are averaged bef
 taken.
 """
 
-from helpers import densities, hierarchical, mcmc, monte_carlo
+from helpers import hierarchical, mcmc, monte_carlo, smc
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.special import logsumexp
 
-from experiments.methods import smc
 from experiments.problems import regions
 
 # Those of the result ``hierarchical_bnn/masses``.
@@ -20,8 +19,7 @@ SETTINGS = {
     # of powers at which evidence is kept
     "grid": [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0],
 }
-OF_LABELS = densities.label_log_likelihood(regions.NETWORK)
-TOTAL = hierarchical.sum_over_tasks(lambda weights, task: OF_LABELS(weights, task).sum())
+TOTAL = hierarchical.total_log_likelihood(regions.NETWORK)
 
 
 def confined(key, prior, region, num_tasks, count):

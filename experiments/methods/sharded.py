@@ -1,9 +1,9 @@
 """One posterior over the devices of a mesh: what is a sum over data or tasks is summed where they
 lie.
 
-A mesh of ``joined_processes.grid`` has rows. Chains are divided among rows, which talk after warm-up, when
-chains agree on a metric, and after a stretch, when every process gets the draws of all. Within a
-row data are divided among devices, which talk once a gradient: a sum.
+A mesh of ``joined_processes.grid`` has rows. Chains are divided among rows, which talk after
+warm-up, when chains agree on a metric, and after a stretch, when every process gets the draws of
+all. Within a row data are divided among devices, which talk once a gradient: a sum.
 
     total = sharded_sums.summed(lambda params, _, seen: log_likelihood(params, seen).sum())
     log_density = lambda params, seen: log_prior(params) + total(params, None, seen)
@@ -15,7 +15,7 @@ and goes on where it was.
 """
 
 from helpers import checks, hmc, mcmc
-from helpers.common import take
+from helpers.common import mixed_types, take
 
 import contextlib
 from collections.abc import Callable
@@ -72,8 +72,8 @@ def sample(
 
     Every process calls this with the same arguments and has the whole posterior in the end. The
     density is of a position and of data, whose leading axes are divided; what it sums over data
-    goes through ``sharded_sums.summed``. Positions are whole on every device, so what ``own`` there is, is
-    ``gathered``.
+    goes through ``sharded_sums.summed``. Positions are whole on every device, so what ``own`` there
+    is, is ``gathered``.
 
     Args:
         every: turns of a stretch: draws, and before them the quarter of warm-up that tunes the step
@@ -105,8 +105,7 @@ def sample(
     settings |= {"target_acceptance": target_acceptance, "max_tree_depth": max_tree_depth}
     settings |= {"every": every, "chains": num_chains, "key": keys.tolist()}
     kept = contextlib.nullcontext() if folder is None else checkpoints.opened(folder, settings)
-    # BlackJAX mixes types and ranks.
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"), kept as manager:
+    with mixed_types(), kept as manager:
         last = manager and manager.latest_step()
         if last is None:
             sizes = num_warmup - num_tuning, max_tree_depth
@@ -226,28 +225,10 @@ def _stretch(log_density, target_acceptance, carry, keys, tuned, position, data)
     statistics of each turn.
     """
     *_, density = hmc._flat(log_density, position, None, data)
-    _, update, final = dual_averaging_adaptation(target_acceptance)
-    most = 2 * jnp.ceil(carry.mean_steps).astype(int)
-    kernel = blackjax.dynamic_hmc.build_kernel(
-        integration_steps_fn=lambda key: jax.random.randint(key, (), 1, most)
-    )
-
-    def turn(state, inputs):
-        chain, adaptation = state
-        key, tuning = inputs
-        step_size = jnp.where(tuning, jnp.exp(adaptation.log_step_size), final(adaptation))
-        moved, info = kernel(
-            jax.random.wrap_key_data(key), chain, density, step_size, carry.inverse_metric
-        )
-        tuned = update(adaptation, info.acceptance_rate)
-        adaptation = jax.tree.map(lambda new, old: jnp.where(tuning, new, old), tuned, adaptation)
-        energy = (carry.inverse_metric * info.momentum**2).sum() / 2 - chain.logdensity
-        steps = info.num_integration_steps
-        stats = hmc.Stats(moved.logdensity, info.is_divergent, info.acceptance_rate, energy, steps)
-        return (moved, adaptation), (moved.position, stats)
-
+    one_turn = hmc.turn(density, carry.inverse_metric, carry.mean_steps, target_acceptance)
     state = _packed(carry.chain, jax.random.wrap_key_data), carry.adaptation
-    (chain, adaptation), drawn = jax.lax.scan(turn, state, (keys, tuned))
+    turns = jax.random.wrap_key_data(keys), tuned
+    (chain, adaptation), drawn = jax.lax.scan(one_turn, state, turns)
     return carry._replace(chain=_packed(chain), adaptation=adaptation), drawn
 
 

@@ -12,6 +12,7 @@ stretch, and not with the data.
 """
 
 from helpers import checks, sgmcmc
+from helpers.common import mixed_types
 
 import mmap
 from collections.abc import Callable
@@ -112,8 +113,7 @@ def sample(
             rows(folder, _chosen(key_batches, folder, (len(step_sizes), batch_size))),
         )[0]
 
-    # BlackJAX mixes types and ranks.
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+    with mixed_types():
         keys = jax.random.split(key, (num_chains, 2))
         parts = [
             one_chain(jax.tree.map(lambda a: a[i], initial_positions), keys[i])
@@ -153,7 +153,7 @@ def fit(
 
     key_first, key_init, *keys = jax.random.split(key, 2 + num_steps // stretch)
     losses = []
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+    with mixed_types():
         state = svi.init(key_init, rows(folder, _chosen(key_first, folder, (batch_size,))))
         for key in keys:
             state, found = _steps(

@@ -6,7 +6,7 @@ weighted by itself, so that their spread tells the Monte Carlo error.
 """
 
 from helpers import densities
-from helpers.common import take
+from helpers.common import mixed_types, take
 
 from functools import partial
 
@@ -62,7 +62,7 @@ def _weigh(w, task, x_test, sizes):
     log_likelihood = jnp.concatenate([jnp.zeros((len(w), 1)), log_likelihood], axis=1)
 
     def of_size(size):
-        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        with mixed_types():
             log_weights, pareto_k = psis_weights(log_likelihood[:, size])
         weights = jnp.exp(log_weights - log_weights.max())
         weights = weights / weights.sum()

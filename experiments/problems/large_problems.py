@@ -41,8 +41,7 @@ def tasks(num_tasks: int, gathered: bool = True) -> tuple[Callable, Any, densiti
     """
     drawn = rotated_moons(common.key(11, "tasks"), num_tasks, num_test=1)
     network, hyperprior = networks.MLP(), tfd.HalfNormal(1.0)
-    of_labels = densities.label_log_likelihood(network)
-    of_tasks = hierarchical.sum_over_tasks(lambda weights, task: of_labels(weights, task).sum())
+    of_tasks = hierarchical.total_log_likelihood(network)
 
     def part(common, offset, observed):
         weights = hierarchical.task_weights({**common, "offset": offset}, observed.y.shape[0])

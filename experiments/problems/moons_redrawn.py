@@ -10,7 +10,7 @@ import jax
 SEED = 3001  # of the data
 NUM_TEST = 500
 NETWORK = networks.MLP()
-FLAT = densities.flat_log_density(NETWORK)
+FLAT, OF_LABELS = densities.flat_log_density(NETWORK), densities.label_log_likelihood(NETWORK)
 HIERARCHICAL, LOGITS = hierarchical.log_density(NETWORK), hierarchical.logits(NETWORK)
 
 

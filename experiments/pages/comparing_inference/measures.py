@@ -64,8 +64,8 @@ def entropy(p: np.ndarray) -> np.ndarray:
 
 
 def measured(found: dict, kind: str) -> dict:
-    """Return what a row keeps of a run of ``catalogue.run``: numbers of one seed; only its cost where
-    it failed.
+    """Return what a row keeps of a run of ``catalogue.run``: numbers of one seed; only its cost
+    where it failed.
     """
     groups = np.asarray(found["groups"], np.float64)  # [task, group, point]
     cost = {"gradients": float(found["gradients"].mean()), "seconds": float(found["seconds"])}

@@ -5,8 +5,8 @@ chose. The reference is a longer run of the book's sampler. Measures are those o
 near the data and farther out.
 """
 
-from helpers import common, densities, svi
-from helpers.common import read_result, take
+from helpers import common, densities
+from helpers.common import mixed_types, read_result, take
 
 import jax
 import numpy as np
@@ -54,7 +54,7 @@ def unit(name: str, value: float | None) -> dict:
             **runs.kept_run(posterior),
         }
     else:
-        with svi.standard():
+        with mixed_types():
             keys = jax.random.split(key, len(observed.y))
             drawn = catalogue.in_turn(name, SETTINGS["budget"], value)(keys, observed)
         drawn, asked, more = jax.tree.map(np.asarray, drawn), {}, {}

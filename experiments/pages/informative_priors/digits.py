@@ -1,7 +1,7 @@
 """Few-shot digits: what is learnt of base classes becomes a prior for tasks on other classes.
 
-One redraw: a random split of the classes (``few_shot_digits``). A prior of the hidden weights is a normal
-round the trained ones, with one variance, with the covariance of one network's training path
+One redraw: a random split of the classes (``few_shot_digits``). A prior of the hidden weights is a
+normal round the trained ones, with one variance, with the covariance of one network's training path
 (Shwartz-Ziv et al. 2022), or with that of networks of many few-shot tasks on base classes; or the
 hidden weights are held fast and such a prior is of a class's output weights. Scales of every prior
 are chosen by one rule on tasks of the split's tuning classes.

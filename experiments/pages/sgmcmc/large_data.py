@@ -1,4 +1,4 @@
-"""What ``data_sizes`` runs on a thousand to a million data: long chains, Laplace's method, clocks."""
+"""What ``data_sizes`` runs on a thousand to a million data: chains, Laplace's method, clocks."""
 
 from helpers import hierarchical, mcmc, training
 from helpers.common import take
@@ -86,7 +86,8 @@ def laplace(key, start, points):
     """Climb to a mode by Adam and then Newton's steps; draw from the normal there, with logarithms
     of weights.
 
-    No draws if after those steps the curvature is not positive in every direction: then it is no
+    Where the density curves upwards, or hardly, a step goes along the slope all the same. No draws
+    if after those steps the curvature is not positive in every direction: then it is no
     mode.
     """
     chunks = in_chunks(points)
@@ -115,7 +116,6 @@ def laplace(key, start, points):
     for _ in range(RUN["newton_steps"]):
         slope, precision = (np.asarray(part, np.float64) for part in slopes(vector))
         values, axes = np.linalg.eigh(precision)
-        # Where the density curves upwards, or hardly, along the slope all the same.
         move = axes @ ((axes.T @ slope) / np.maximum(np.abs(values), 0.3))
         step, length, here = float(np.sqrt(slope @ move)), 1.0, float(density(vector))
         while length > 1e-3 and float(density(vector + jnp.float32(length * move))) < here:

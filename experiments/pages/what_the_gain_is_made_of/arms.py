@@ -72,8 +72,7 @@ ENDS = {  # of the logarithms of the grid, by layer
     f"Dense_{i}": np.log([min(SETTINGS[f"{name}_scales"]), max(SETTINGS[f"{name}_scales"])])
     for i, name in enumerate(("input", "hidden", "output"))
 }
-OF_LABELS = densities.label_log_likelihood(moons_redrawn.NETWORK)
-TOTAL = hierarchical.sum_over_tasks(lambda weights, task: OF_LABELS(weights, task).sum())
+TOTAL = hierarchical.total_log_likelihood(moons_redrawn.NETWORK)
 
 
 def units():

@@ -53,8 +53,7 @@ SHARED = {"input layer shared": [HIDDEN, OUTPUT], "hidden layer shared": [INPUT,
 SHARED |= {"output layer shared": [INPUT, HIDDEN]}
 EVERY = {"every layer": list(LAYERS)}
 OPTIMUM, FLAT = "Bayes optimum", "N(0, 1)"
-OF_LABELS = densities.label_log_likelihood(moons_redrawn.NETWORK)
-TOTAL = hierarchical.sum_over_tasks(lambda weights, task: OF_LABELS(weights, task).sum())
+TOTAL = hierarchical.total_log_likelihood(moons_redrawn.NETWORK)
 
 
 def arms():

@@ -12,7 +12,7 @@ On one data set three triples are done by another way, too: chains at fixed powe
 sampling.
 """
 
-from helpers import common, densities, mcmc, networks
+from helpers import common, densities, mcmc, networks, smc
 from helpers.common import take
 
 import jax
@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from blackjax.smc import resampling
 
-from experiments.methods import evidence_estimates, network_fits, region_masses, scoring, smc
+from experiments.methods import evidence_estimates, network_fits, region_masses, scoring
 from experiments.pages.what_the_gain_is_made_of import arms
 from experiments.problems import moons_redrawn
 
@@ -149,7 +149,7 @@ def part_of(task, part):
     weights.
     """
     seen = task._replace(x=task.x[part], y=task.y[part], weight=task.weight[part])
-    return lambda position: arms.OF_LABELS(scaled(position, task.prior_scales), seen).sum()
+    return lambda position: moons_redrawn.OF_LABELS(scaled(position, task.prior_scales), seen).sum()
 
 
 def last(found, name="log_evidence"):
@@ -180,7 +180,7 @@ def of_chains(key, tasks, scales):
 @jax.jit
 def of_labels(draws, observed):
     """Return log likelihoods of labels, [task, chain, draw, label]."""
-    each = jax.vmap(jax.vmap(arms.OF_LABELS, (0, None)), (0, None))
+    each = jax.vmap(jax.vmap(moons_redrawn.OF_LABELS, (0, None)), (0, None))
     return jax.lax.map(lambda given: each(*given), (draws, observed))
 
 

@@ -1,8 +1,8 @@
 """Rivals of the hierarchical network, on the data sets of ``arms`` and on six more tasks of each,
 not trained on.
 
-    N features, ...       features trained on all tasks, a linear head a task, of three kinds (`heads`)
-    Gaussian processes    by MCMC, odd or not, scales of a task's own or of all (`gaussian_processes`)
+    N features, ...       features of all tasks, a linear head a task, of three kinds (`heads`)
+    Gaussian processes    by MCMC, odd or not, scales of a task or of all (`gaussian_processes`)
     latent angle          one network, its inputs turned by an angle a task learns (`latent_angle`)
     fine-tuned in turn    one network on one task after the other; the first shows what it forgets
     Bayes optimum         the generator's own probabilities

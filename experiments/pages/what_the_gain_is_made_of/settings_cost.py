@@ -19,6 +19,7 @@ from helpers import (
     networks,
     predict,
 )
+from helpers.common import mixed_types
 
 import time
 from functools import partial
@@ -165,8 +166,7 @@ def unit(name, num_chains, sizes):
         if "vi_steps" in sizes
         else partial(ours, sizes, density_of, log_sd)
     )
-    # BlackJAX mixes types and ranks.
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+    with mixed_types():
         chain = jax.jit(arm).lower(keys[0], vectors[0], observed).compile()
     kept, seconds = [], []
     for of_chain in zip(keys, vectors, strict=True):
