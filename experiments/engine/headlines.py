@@ -110,16 +110,16 @@ def five_labels() -> dict[str, tuple[float, float]]:
         "N(0, 1)": "flat network, N(0, 1) on every weight",
     }
     found = {}
-    # Of what both have, the latter: its draws are aligned to their own mean.
-    results = [
-        f"informative_priors/{name}"
-        for name in ("transfer", "aligned_to_mean", "chosen_by_labels", "rivals")
+    every = [
+        row
+        for name in ("transfer", "rivals")
+        for row in read_result(f"informative_priors/{name}")["rows"]
     ]
+    # Of priors fitted to aligned draws those whose draws are aligned to their own mean.
     rows = {
         row["name"]: row
-        for name in results
-        for row in read_result(name)["rows"]
-        if row["tasks"] == "moons"
+        for row in every
+        if row["tasks"] == "moons" and row.get("reference") != "one draw"
     }
     for name, called in names.items():
         at = rows[name]["sizes"].index(5)

@@ -14,12 +14,11 @@ regions share the mass, and five runs know it roughly: where a rare run finds mo
 their spread is too small an error. Where a posterior has both, the five are the first of the ten.
 """
 
-from helpers import common, hierarchical, smc
+from helpers import common
 
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from experiments.methods import region_masses
@@ -86,20 +85,10 @@ def unit(hyperprior, region, redraw, num_tasks, num_runs):
 @partial(jax.jit, static_argnums=(2, 3))
 def annealed(key, observed, hyperprior, region):
     """Follow particles from the prior to the posterior within a region."""
-    prior, num_tasks = regions.HYPERPRIORS[hyperprior], observed.y.shape[0]
-
-    def log_prior(position):
-        inside = (
-            jnp.stack([position["log_sd"][layer] for layer in regions.LAYERS]).argmax() == region
-        )
-        return jnp.where(inside, hierarchical.log_prior(position, prior), -jnp.inf)
-
-    def log_likelihood(position):
-        return region_masses.TOTAL(hierarchical.task_weights(position, num_tasks), observed)
-
     key, key_prior = jax.random.split(key)
-    particles = region_masses.confined(key_prior, prior, region, num_tasks, SETTINGS["particles"])
-    state, found = smc.anneal(key, particles, log_prior, log_likelihood)
+    state, found = region_masses.annealed(
+        key_prior, key, observed, hyperprior, region, SETTINGS["particles"]
+    )
     return found | {"log_sd": state.particles["log_sd"]}
 
 
