@@ -44,7 +44,15 @@ class Learnt(NamedTuple):
 
 @partial(jax.jit, static_argnums=range(4))
 def warm_up(
-    log_density, num_draws, target_acceptance, max_tree_depth, key, position, task, data, number=None
+    log_density,
+    num_draws,
+    target_acceptance,
+    max_tree_depth,
+    key,
+    position,
+    task,
+    data,
+    number=None,
 ):
     """Return what NUTS (Hoffman and Gelman 2014) learns in a chain, no leading axis.
 

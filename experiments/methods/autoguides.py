@@ -29,10 +29,8 @@ class Flow(autoguide.AutoIAFNormal):
     def _get_posterior(self):
         flow = super()._get_posterior()
         loc = numpyro.param(f"{self.prefix}_loc", self._init_latent)
-        scale = jnp.full(self.latent_dim, self._init_scale)
-        scale = numpyro.param(
-            f"{self.prefix}_scale", scale, constraint=constraints.softplus_positive
-        )
+        start, positive = jnp.full(self.latent_dim, self._init_scale), constraints.softplus_positive
+        scale = numpyro.param(f"{self.prefix}_scale", start, constraint=positive)
         last = IndependentTransform(AffineTransform(loc, scale), 1)
         return dist.TransformedDistribution(flow.base_dist, [*flow.transforms, last])
 
@@ -43,6 +41,15 @@ GUIDES = {
     "full-rank": autoguide.AutoMultivariateNormal,
     "flow": partial(Flow, num_flows=2, hidden_dims=[32]),
 }
+
+
+def fit_and_draw(
+    keys: Key[Array, "2"], model: Callable, guide: Callable, args: tuple, num_draws: int, **settings
+) -> tuple[dict, svi.Fit]:
+    """Fit a guide by ``svi.run`` and its settings; return draws by site, [draw], and the fit."""
+    key_fit, key_draw = keys
+    fit = svi.run(key_fit, model, guide, args, **settings)
+    return svi.draw(key_draw, model, guide, fit.params, args, num_draws), fit
 
 
 def log_weights(
@@ -58,12 +65,7 @@ def log_weights(
     with mixed_types():
         ready = svi.made(key_set_up, model, guide, args)
         if isinstance(ready, AutoLaplaceApproximation):
-            raise ValueError(
-                "guide: given AutoLaplaceApproximation, whose "
-                "ELBO is that of a point; expected another"
-            )
-        elbo = Trace_ELBO()
-        return -jax.lax.map(
-            lambda k: elbo.loss(k, params, model, ready, *args),
-            jax.random.split(key_draw, num_draws),
-        )
+            given = "AutoLaplaceApproximation, whose ELBO is that of a point"
+            raise ValueError(f"guide: given {given}; expected another")
+        keys, elbo = jax.random.split(key_draw, num_draws), Trace_ELBO()
+        return -jax.lax.map(lambda k: elbo.loss(k, params, model, ready, *args), keys)

@@ -21,35 +21,36 @@ SETTINGS = {
 }
 
 
-def anneal(key, particles, log_prior, log_likelihood):
-    """Follow particles of the prior to the posterior: where they end, the powers, and the log
-    evidence at each.
-    """
-    count, most = len(jax.tree.leaves(particles)[0]), SETTINGS["most_powers"]
+def next_power(keys, state, step_size, log_prior, log_likelihood, moves):
+    """Bring particles to the next power; return them, the step size from there, what moved them."""
+    key_step, key_share = keys
+    low, high = SETTINGS["shares"]
+    vectors = jax.vmap(lambda one: ravel_pytree(one)[0])(state.particles)
+    shares = jax.random.uniform(key_share, (len(vectors),), minval=low, maxval=high)
+    tuned = {"step_size": step_size * shares, "inverse_mass_matrix": vectors.var(axis=0)[None]}
 
     def move(key, state, log_density, step_size, inverse_mass_matrix):
         sizes = step_size, inverse_mass_matrix, SETTINGS["integration_steps"]
         return blackjax.hmc.build_kernel()(key, state, log_density, *sizes)
 
+    given = log_prior, log_likelihood, move, blackjax.hmc.init, tuned, resampling.systematic
+    smc = blackjax.adaptive_tempered_smc(*given, SETTINGS["target_ess"], num_mcmc_steps=moves)
+    state, info = smc.step(key_step, state)
+    acceptance = jnp.nan_to_num(info.update_info.acceptance_rate).mean()
+    return state, step_size * jnp.exp(acceptance - SETTINGS["target_acceptance"]), info
+
+
+def anneal(key, particles, log_prior, log_likelihood):
+    """Follow particles of the prior to the posterior: where they end, the powers, and the log
+    evidence at each.
+    """
+    density, moves, most = (log_prior, log_likelihood), SETTINGS["moves"], SETTINGS["most_powers"]
+
     def onwards(carry):
         key, state, log_evidence, step_size, number, path = carry
-        key, key_step, key_share = jax.random.split(key, 3)
-        low, high = SETTINGS["shares"]
-        tuned = {
-            "step_size": step_size
-            * jax.random.uniform(key_share, (count,), minval=low, maxval=high),
-            "inverse_mass_matrix": jax.vmap(lambda one: ravel_pytree(one)[0])(state.particles).var(
-                axis=0
-            )[None],
-        }
-        given = log_prior, log_likelihood, move, blackjax.hmc.init, tuned, resampling.systematic
-        smc = blackjax.adaptive_tempered_smc(
-            *given, SETTINGS["target_ess"], num_mcmc_steps=SETTINGS["moves"]
-        )
-        state, info = smc.step(key_step, state)
+        key, *keys = jax.random.split(key, 3)
+        state, step_size, info = next_power(keys, state, step_size, *density, moves)
         log_evidence += info.log_likelihood_increment
-        acceptance = jnp.nan_to_num(info.update_info.acceptance_rate).mean()
-        step_size = step_size * jnp.exp(acceptance - SETTINGS["target_acceptance"])
         path = path.at[:, number].set(jnp.stack([state.tempering_param, log_evidence]))
         return key, state, log_evidence, step_size, number + 1, path
 
