@@ -84,8 +84,8 @@ def tempered(key, task, budget, value):
     def onwards(carry):
         key, state, step_size, number = carry
         key, *keys = jax.random.split(key, 3)
-        state, step_size, _ = smc.next_power(keys, state, step_size, *density, moves)
-        return key, state, step_size, number + 1
+        state, info = smc.next_power(keys, state, step_size, *density, moves)
+        return key, state, smc.adapted(step_size, info), number + 1
 
     def unfinished(carry):
         return (carry[1].tempering_param < 1.0) & (carry[3] < MOST_POWERS)

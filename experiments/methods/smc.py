@@ -22,12 +22,12 @@ SETTINGS = {
 
 
 def next_power(keys, state, step_size, log_prior, log_likelihood, moves):
-    """Bring particles to the next power; return them, the step size from there, what moved them."""
+    """Bring particles to the next power; return them, and BlackJAX's account of their moves."""
     key_step, key_share = keys
-    low, high = SETTINGS["shares"]
+    count, (low, high) = len(jax.tree.leaves(state.particles)[0]), SETTINGS["shares"]
+    tuned = {"step_size": step_size * jax.random.uniform(key_share, (count,), None, low, high)}
     vectors = jax.vmap(lambda one: ravel_pytree(one)[0])(state.particles)
-    shares = jax.random.uniform(key_share, (len(vectors),), minval=low, maxval=high)
-    tuned = {"step_size": step_size * shares, "inverse_mass_matrix": vectors.var(axis=0)[None]}
+    tuned["inverse_mass_matrix"] = vectors.var(axis=0)[None]
 
     def move(key, state, log_density, step_size, inverse_mass_matrix):
         sizes = step_size, inverse_mass_matrix, SETTINGS["integration_steps"]
@@ -35,9 +35,13 @@ def next_power(keys, state, step_size, log_prior, log_likelihood, moves):
 
     given = log_prior, log_likelihood, move, blackjax.hmc.init, tuned, resampling.systematic
     smc = blackjax.adaptive_tempered_smc(*given, SETTINGS["target_ess"], num_mcmc_steps=moves)
-    state, info = smc.step(key_step, state)
+    return smc.step(key_step, state)
+
+
+def adapted(step_size, info):
+    """Return the step size of the next power: larger where more was accepted than aimed at."""
     acceptance = jnp.nan_to_num(info.update_info.acceptance_rate).mean()
-    return state, step_size * jnp.exp(acceptance - SETTINGS["target_acceptance"]), info
+    return step_size * jnp.exp(acceptance - SETTINGS["target_acceptance"])
 
 
 def anneal(key, particles, log_prior, log_likelihood):
@@ -49,8 +53,9 @@ def anneal(key, particles, log_prior, log_likelihood):
     def onwards(carry):
         key, state, log_evidence, step_size, number, path = carry
         key, *keys = jax.random.split(key, 3)
-        state, step_size, info = next_power(keys, state, step_size, *density, moves)
+        state, info = next_power(keys, state, step_size, *density, moves)
         log_evidence += info.log_likelihood_increment
+        step_size = adapted(step_size, info)
         path = path.at[:, number].set(jnp.stack([state.tempering_param, log_evidence]))
         return key, state, log_evidence, step_size, number + 1, path
 
