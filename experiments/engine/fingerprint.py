@@ -40,7 +40,7 @@ HOUSE = House()
 
 
 class Key(NamedTuple):
-    """What has a print: a definition, or an entry of one; what a module does on import; a module."""
+    """What has a print: a definition or an entry of one, what acts on import, or a module."""
 
     module: str
     name: str  # "" for what acts on import, "*" for all of a module
@@ -101,9 +101,7 @@ def flags(house: House = HOUSE) -> str:
 
 
 def installed(name: str, house: House, otherwise: str) -> Path:
-    """Return where a part of the project is: in the first package where that is installed, else in
-    the checkout.
-    """
+    """Return where a part of the project is: in the first package if installed, or checkout."""
     inside = house.root / house.packages[0] / name
     return inside if inside.exists() else house.root / otherwise
 

@@ -93,9 +93,7 @@ def print_of(name: str, code: Code, *parts: str) -> str:
 
 
 def prints_of(name: str, code: Code) -> dict[str, str]:
-    """Return the fingerprints that a result bears: of ``unit``, and of all that makes a result of
-    what that returns.
-    """
+    """Return a result's fingerprints: of ``unit``, and of all that turns its draws into rows."""
     rest = print_of(name, code, "score", "rows", "units", "SETTINGS", "SMALL")
     return {"unit": print_of(name, code, "unit"), "score": rest}
 
@@ -114,9 +112,7 @@ def places(task: Task, house: House) -> tuple[Path, Path, Path]:
 
 
 def kept_draws(task: Task, house: House) -> tuple[dict[str, np.ndarray], float] | None:
-    """Return the kept draws of a task and the seconds that they took; None where they cannot be
-    read.
-    """
+    """Return the kept draws of a task and their seconds; None where they cannot be read."""
     draws, about = (store.read(path) for path in places(task, house)[:2])
     return None if draws is None or about is None else (draws, about["seconds"])
 

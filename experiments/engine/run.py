@@ -13,9 +13,7 @@ from experiments.engine.fingerprint import HOUSE, Code, House
 
 
 def main(arguments: Sequence[str] | None = None, house: House = HOUSE) -> int:
-    """Do what the command line asks; return the exit code: 1 if something failed, 2 for an unknown
-    name.
-    """
+    """Do what the command line asks; return the exit code, 1: something failed, 2: unknown name."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments.engine", description="Compute the stored results."
     )
@@ -79,8 +77,7 @@ def status(house: House = HOUSE) -> dict[str, str]:
 
 
 def compute(names: Sequence[str], house: House = HOUSE, client: Client | None = None) -> list[str]:
-    """Compute results, on the cluster of ``client`` or of `connected`; return the names of those
-    that failed.
+    """Compute results on a cluster, that of ``client`` or of `connected`; return those that failed.
 
     Only what is not kept is computed. ValueError before any work for what is no experiment.
     """
@@ -132,8 +129,7 @@ def compute(names: Sequence[str], house: House = HOUSE, client: Client | None = 
 
 
 def check(names: Sequence[str], house: House = HOUSE, client: Client | None = None) -> list[str]:
-    """Recompute SMALL of each result, whatever is kept, and compare; return the names of those that
-    failed.
+    """Recompute SMALL of each result, whatever is kept, and compare; return those that failed.
 
     ``book/results/checked.json`` then has an entry of each that passed, and of none that failed.
     """

@@ -13,9 +13,7 @@ from flax.traverse_util import flatten_dict, unflatten_dict
 
 
 def read(path: Path) -> Any:
-    """Return what a file of JSON or of arrays holds; None where it is missing, or unreadable, which
-    is said.
-    """
+    """Return what a file of JSON or arrays holds; None where missing, or (said) unreadable."""
     try:
         if path.suffix == ".json":
             return json.loads(path.read_text(encoding="utf-8"))
@@ -58,7 +56,7 @@ def as_json(part: Any, at: str) -> Any:
 
 
 def flat(drawn: Any, at: str) -> dict[str, np.ndarray]:
-    """Return a nested dict of arrays as one, its keys joined by "/"; ValueError names what is none."""
+    """Return a nested dict of arrays as one, keys joined by "/"; ValueError names what is none."""
     paths = flatten_dict(drawn, keep_empty_nodes=True) if isinstance(drawn, dict) else {}
     if not paths or not all(isinstance(k, str) and k and "/" not in k for p in paths for k in p):
         raise ValueError(

@@ -71,18 +71,14 @@ def ensemble(key, task, budget, value, prior):
 
 
 def masked(vector, key, rate):
-    """Return the weights that a network has while units of both hidden layers are dropped with that
-    probability.
-    """
+    """Return the weights left while units of hidden layers are dropped with that probability."""
     keep = jax.random.bernoulli(key, 1 - rate, (2, 5)) / (1 - rate)
     second = (vector[10:LAST].reshape(5, 5) * keep[0][:, None]).ravel()
     return jnp.concatenate([vector[:10], second, vector[LAST:] * keep[1]])
 
 
 def dropout(key, task, budget, value):
-    """Monte Carlo dropout (Gal and Ghahramani 2016): ``value`` is the probability; the prior is the
-    weight decay.
-    """
+    """Monte Carlo dropout (Gal and Ghahramani 2016) of probability ``value``, prior as decay."""
     key_start, key_masks, key_draws = jax.random.split(key, 3)
     optimizer = training.decaying_adam(DROPOUT_RATE, budget)
 
@@ -110,9 +106,7 @@ def curvature(vector, task):
 
 
 def laplace(key, task, budget, value, part):
-    """Laplace's method with the network made linear round the mode of the highest evidence (Immer
-    et al. 2021).
-    """
+    """Laplace's method, linear round the mode of the highest evidence (Immer et al. 2021)."""
     key_climb, key_draw = jax.random.split(key)
     num_steps = CLIMB - JACOBIAN
     tops = climbs(key_climb, task, budget // CLIMB, num_steps, value)
@@ -136,9 +130,7 @@ def laplace(key, task, budget, value, part):
 
 
 def swag(key, task, budget, value):
-    """Stochastic weight averaging, Gaussian (Maddox et al. 2019): ``value`` is the step of gradient
-    descent.
-    """
+    """Stochastic weight averaging, Gaussian (Maddox et al. 2019); ``value`` is the step size."""
     key_climb, key_batches, key_draw = jax.random.split(key, 3)
     half, size = budget // 2, task.y.shape[0]
     top = climbs(key_climb, task, 1, half, 1e-2)[0]
@@ -167,9 +159,7 @@ def swag(key, task, budget, value):
 
 
 def paths(key, task, count, history):
-    """Return draws of the best normal of each path, their log densities and those of the normals,
-    [path, draw].
-    """
+    """Draws of each path's best normal, log densities there of target and normal, [path, draw]."""
     key_start, key_paths = jax.random.split(key)
     density, starts = partial(six_tasks.log_density, task=task), normal_starts(key_start, count)
     sizes = {"num_samples": NUM_ELBO, "maxiter": PATH, "maxcor": int(history)}
@@ -202,9 +192,7 @@ def multipathfinder_(key, task, budget, value):
 
 
 def guide(key, task, budget, value, name):
-    """Stochastic variational inference with NumPyro's guide of a name; ``value`` is the first
-    learning rate.
-    """
+    """Variational inference with the guide of a name; ``value`` is the first learning rate."""
     num_steps = budget // PARTICLES
     loss = svi.ELBO if name == "mean-field" else Trace_ELBO(num_particles=PARTICLES)
     optimizer = training.clipped_adam(value, num_steps)

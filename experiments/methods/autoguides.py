@@ -18,8 +18,7 @@ from numpyro.infer.autoguide import AutoLaplaceApproximation
 
 
 class Flow(autoguide.AutoIAFNormal):
-    """NumPyro's inverse autoregressive guide, then a location and a scale of each unknown, so that
-    it can start narrow.
+    """NumPyro's inverse autoregressive guide, located and scaled last, so that it can start narrow.
 
     Without it the flow starts as wide as N(0, 1) round zero.
     """
@@ -55,8 +54,7 @@ def fit_and_draw(
 def log_weights(
     key: Key[Array, ""], model: Callable, guide: Callable, params: dict, args: tuple, num_draws: int
 ) -> Float[Array, " draw"]:
-    """Return log p(y, w) - log q(w) at draws w of a fitted guide: their mean is the ELBO, their
-    tail gives k-hat.
+    """Return log p(y, w) - log q(w) at draws w of a guide; mean: the ELBO; tail: k-hat.
 
     ValueError: no draws; NumPyro's Laplace guide, which is a point while it is fitted.
     """

@@ -79,8 +79,7 @@ def steps(
 def spend(
     key: Array, step: Callable, state: Any, left: Array, cost: Array, most: int = MOST
 ) -> tuple[Array, Array, Array]:
-    """Take steps of unknown cost, ``step(key, state) -> state, gradients``, until so many gradients
-    are spent.
+    """Take ``step(key, state) -> state, gradients`` until so many gradients are spent.
 
     Ten steps are taken in any case. ``cost`` is the mean cost so far: by it draws are thinned to at
     most ``most``. Returns positions [most, ...], how many of them there are, and the gradients

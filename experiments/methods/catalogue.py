@@ -123,8 +123,7 @@ def _warmup(budget, depth):
 
 
 def run(name: str, kind: str, budget: int, value: float, seed: int) -> dict:
-    """Run a method on all tasks of a kind; return mean predictions, quantiles of p, ESS, gradients
-    and seconds.
+    """Run a method on tasks; return mean predictions, quantiles of p, ESS, gradients, seconds.
 
     ValueError: no such method, or a cell that is not defined.
     """
@@ -168,9 +167,7 @@ def _program(name, kind, budget, value):
 
 
 def _mapped(name, key, kind, budget, value):
-    """Run a method on one task after the other; return the seconds of the processor it took,
-    too.
-    """
+    """Run a method on one task after the other; return the processor's seconds, too."""
     observed, program = six_tasks.problem(kind).observed, _program(name, kind, budget, value)
     keys = jax.random.split(key, len(observed.y))
     begun = time.process_time()
@@ -180,9 +177,7 @@ def _mapped(name, key, kind, budget, value):
 
 
 def _book(key, problem, budget, value):
-    """Run ``mcmc.sample``. Its warm-up by NUTS is counted as if every trajectory were of the
-    largest length.
-    """
+    """Run ``mcmc.sample``; all trajectories of its NUTS count as if they were the longest."""
     depth, shape = int(value), (len(problem.y), NUM_CHAINS)
     key_start, key_chains = jax.random.split(key)
     starts = six_tasks.params_of(jax.random.normal(key_start, (*shape, six_tasks.SIZE)))
@@ -202,9 +197,7 @@ def _book(key, problem, budget, value):
 
 @partial(jax.jit, static_argnames="linear")
 def predicted(vectors, centre, x, linear):
-    """Return p of the networks [draw, point]; of a network that is expanded to first order, if
-    ``linear``.
-    """
+    """Return p of networks [draw, point]; if ``linear``, of a network expanded to first order."""
 
     def one(vector):
         if not linear:
@@ -216,9 +209,7 @@ def predicted(vectors, centre, x, linear):
 
 
 def _of_task(drawn, x, linear, method):
-    """Summarise one task: the mean of all draws, those of four groups of them, quantiles of p, ESS
-    of predictions.
-    """
+    """Summarise one task: mean p of all draws and of four groups, quantiles, ESS of p."""
     pairs = zip(drawn.vectors, drawn.count, strict=True)
     p = [np.asarray(predicted(chain, drawn.centre, x, linear))[:count] for chain, count in pairs]
     parts = (

@@ -17,9 +17,7 @@ MOST_POWERS, POWERS = 100, 13  # of tempered SMC: at most, and as guessed before
 
 
 def chees(key, task, budget, value):
-    """Hamiltonian Monte Carlo tuned by ChEES (Hoffman et al. 2021); ``value`` is the number of
-    chains.
-    """
+    """HMC tuned by ChEES (Hoffman et al. 2021); ``value`` is the number of chains."""
     key_start, key_warm, key_draws = jax.random.split(key, 3)
     count, density = int(value), partial(six_tasks.log_density, task=task)
     settings = {"mass_matrix_estimation": "diagonal", "max_leapfrog_steps": 100}
@@ -44,9 +42,7 @@ def chees(key, task, budget, value):
 
 
 def meads(key, task, budget, value):
-    """Generalised Hamiltonian Monte Carlo tuned by MEADS (Hoffman and Sountsov 2022); ``value``:
-    number of chains.
-    """
+    """Generalised HMC tuned by MEADS (Hoffman and Sountsov 2022), of so many chains."""
     key_start, key_warm, key_draws = jax.random.split(key, 3)
     count, density = int(value), partial(six_tasks.log_density, task=task)
     length = budget // count
@@ -74,9 +70,7 @@ def num_particles(budget, moves):
 
 
 def tempered(key, task, budget, value):
-    """Adaptive tempered SMC (Del Moral et al. 2006) with Hamiltonian moves; ``value``: moves after
-    each resampling.
-    """
+    """Adaptive tempered SMC by HMC (Del Moral et al. 2006); ``value``: moves after resampling."""
     moves, density = int(value), (six_tasks.log_prior, partial(six_tasks.log_likelihood, task=task))
     count = num_particles(budget, moves)
     key_start, key_path, key_draw = jax.random.split(key, 3)

@@ -52,9 +52,7 @@ def mala(key, task, budget, value):
 
 
 def langevin(key, task, budget, value, name):
-    """Stochastic gradient Langevin dynamics on minibatches, plain or cyclical; ``value`` is the
-    (first) step size.
-    """
+    """Langevin dynamics on minibatches, plain or cyclical; ``value`` is the (first) step size."""
 
     def of_label(vector, point):
         label = task._replace(x=point.x[None], y=point.y[None], weight=jnp.ones(1))
@@ -110,17 +108,14 @@ def mclmc_chain(key, start, task, num_steps, energy_variance):
 
 
 def mclmc(key, task, budget, value):
-    """Microcanonical Langevin (Robnik et al. 2023), not adjusted; ``value`` is the energy's
-    variance to tune to.
-    """
+    """Microcanonical Langevin (Robnik et al. 2023), not adjusted; ``value``: energy variance."""
     length = budget // budgets.NUM_CHAINS // A_STEP
     found = per_chain(key, lambda k, s: mclmc_chain(k, s, task, length, value))
     return budgets.chained(found, budgets.NUM_CHAINS * length * A_STEP)
 
 
 def mile(key, task, budget, value):
-    """Short microcanonical chains from optimised networks (Sommer et al. 2025); ``value`` is how
-    many.
+    """``value`` short microcanonical chains from optimised networks (Sommer et al. 2025).
 
     A fifth of the gradients of each goes to Adam.
     """
@@ -182,9 +177,7 @@ def warmup_draws(budget):
 
 
 def nuts(key, task, budget, value, metric):
-    """NUTS with a diagonal metric, Stan's or Fisher's; ``value`` is the mean acceptance to tune
-    to.
-    """
+    """NUTS with a diagonal metric, Stan's or Fisher's, tuned to mean acceptance ``value``."""
     density = partial(six_tasks.log_density, task=task)
     settings = {
         "target_acceptance_rate": value,

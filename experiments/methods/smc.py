@@ -45,9 +45,7 @@ def adapted(step_size, info):
 
 
 def anneal(key, particles, log_prior, log_likelihood):
-    """Follow particles of the prior to the posterior: where they end, the powers, and the log
-    evidence at each.
-    """
+    """Follow particles of the prior to the posterior; return them, powers, log evidence at each."""
     density, moves, most = (log_prior, log_likelihood), SETTINGS["moves"], SETTINGS["most_powers"]
 
     def onwards(carry):

@@ -1,13 +1,14 @@
 """Samplers that see minibatches, on one posterior, each with the step size that a rule picks
 without the posterior.
 
-The rule is that of ``step_size_rule``. The reference is the book's sampler on all data, from eight dispersed
-starts. Every sampler has the same dispersed starts, four of each seed, and one with control
-variates also starts at the modes that belong to them. Each seed tunes by short runs and draws one
-long run as tuned; the full-data sampler at about the same number of per-datum gradients stands
-beside them, and two guides by variational inference. Limits were fixed before the run, after trials
-and after the first seed of an earlier run (``minibatch_scores.row``). Times are of the processor, on the core
-of whoever computed this result: only ratios of them may be compared, and no check can.
+The rule is that of ``step_size_rule``. The reference is the book's sampler on all data, from eight
+dispersed starts. Every sampler has the same dispersed starts, four of each seed, and one with
+control variates also starts at the modes that belong to them. Each seed tunes by short runs and
+draws one long run as tuned; the full-data sampler at about the same number of per-datum gradients
+stands beside them, and two guides by variational inference. Limits were fixed before the run, after
+trials and after the first seed of an earlier run (``minibatch_scores.row``). Times are of the
+processor, on the core of whoever computed this result: only ratios of them may be compared, and no
+check can.
 """
 
 from helpers import common, data, densities, mcmc, networks, svi
@@ -104,9 +105,7 @@ def problem() -> tuple[data.Points, data.Points]:
 
 
 def unit(name: str, seed: int) -> dict:
-    """Return the runs of a sampler or guide: weights, [chain, draw], seconds and per-datum
-    gradients of all chains.
-    """
+    """Return runs of a sampler or guide: weights [chain, draw], seconds, gradients of a datum."""
     points, test = problem()
     key = partial(common.key, RUN["seed"], name, seed)
     shapes = networks.parameter_shapes(minibatch_samplers.NETWORK, points.x.shape[-1])

@@ -54,9 +54,7 @@ def units() -> dict[str, dict]:
 def network_and_data(
     problem: str, size: int
 ) -> tuple[networks.MLP, densities.Observed, data.Points]:
-    """Return network, training data and 3000 test points; the moons are scaled by their training
-    points.
-    """
+    """Return network, training data, 3000 test points; training points scale moons."""
     key_train, key_test = jax.random.split(common.key(SETTINGS["seed"], "data", problem))
     if problem == "spiral":
         train, test = spiral(key_train, size // 3), spiral(key_test, 1000)
@@ -76,9 +74,7 @@ def fit(key, network, batch, num_steps, observed):
 
 @partial(jax.jit, static_argnums=1)
 def judge(key, network, params, observed, test):
-    """Return log weights of all points, mean probabilities of test points, and of their label for
-    every draw.
-    """
+    """Log weights of all points, mean p of test points, p of their label by draw."""
     model = partial(flat_model, network)
     key_draw, key_weigh = jax.random.split(key)
     draws = svi.draw(key_draw, model, GUIDE, params, (observed,), SETTINGS["num_draws"])
