@@ -85,18 +85,14 @@ def test_steps_of_unknown_cost_end_when_the_gradients_are_spent():
     def step(key, state):
         return state + 1, 3.0
 
-    kept, number, spent = budgets.spend(
-        jax.random.key(0), step, jnp.zeros(1), 100.0, 3.0, lambda state: state, 50
-    )
-    assert number == 34 and spent == 102 and kept[number - 1] == 34
-    kept, number, spent = budgets.spend(
-        jax.random.key(0), step, jnp.zeros(1), 1200.0, 3.0, lambda state: state, 50
-    )
-    assert number == 50 and spent == 1200 and kept[-1] == 400  # every eighth is kept
-    assert (
-        budgets.spend(jax.random.key(0), step, jnp.zeros(1), -5.0, 3.0, lambda state: state, 50)[1]
-        == 10
-    )
+    def spent(left):
+        return budgets.spend(jax.random.key(0), step, jnp.zeros(1), left, 3.0, 50)
+
+    kept, number, gradients = spent(100.0)
+    assert number == 34 and gradients == 102 and kept[number - 1] == 34
+    kept, number, gradients = spent(1200.0)
+    assert number == 50 and gradients == 1200 and kept[-1] == 400  # every eighth is kept
+    assert spent(-5.0)[1] == 10
 
 
 def test_curvature_is_that_of_a_linear_network():

@@ -10,16 +10,12 @@ from jaxtyping import ArrayLike
 
 
 def chosen_network() -> dict:
-    """Return the stored row of the flat network whose scales the one rule chooses: least NLL of
-    points held out.
-    """
+    """Return the row of the flat network whose scales leave the least NLL of held-out points."""
     return min(read_result("flat_bnn/prior_scale")["rows"], key=lambda row: row["held_out_nll"])
 
 
 def fifty_labels() -> dict[str, tuple[float, float]]:
-    """Accuracy in % and NLL on fresh test points of the sources' eighteen tasks, by model, the
-    exact answer first.
-    """
+    """Accuracy in % and NLL on fresh test points of the sources' tasks, by model, optimum first."""
     tasks = data.fresh_moons()
     optimum = metrics.scores(data.bayes_optimum(tasks, tasks.x_test), tasks.y_test)
     baselines = {row["name"]: row["scores"] for row in read_result("flat_bnn/baselines")["rows"]}
@@ -65,9 +61,7 @@ def nll_on_redraws(name: str) -> tuple[np.ndarray, np.ndarray]:
 def paired_differences(
     one: str = "chosen over tasks", other: str = "shared, N+(0, 1)", unmixed: bool = False
 ) -> np.ndarray:
-    """NLL of one arm less another's on the redrawn data sets of both, if not ``unmixed`` where both
-    have mixed.
-    """
+    """NLL of one arm less another's on the redraws of both; ``unmixed``: of all of these."""
     of_both = [nll_on_redraws(name) for name in (one, other)]
     common = min(len(nll) for nll, _ in of_both)
     (nll_one, mixed_one), (nll_other, mixed_other) = (
@@ -77,8 +71,7 @@ def paired_differences(
 
 
 def chosen_less_input_layer() -> np.ndarray:
-    """NLL of the scales chosen over tasks, less that of a network whose input layer alone differs
-    between tasks.
+    """NLL of the scales chosen over tasks less that of a network whose input layer alone differs.
 
     The common weights of its layers have learnt scales, all scales N+(0, 5). On the redrawn data
     sets of both.
@@ -89,9 +82,7 @@ def chosen_less_input_layer() -> np.ndarray:
 
 
 def interval_text(differences: ArrayLike, form: str = "{:.3f} ± {:.3f}") -> str:
-    """Return the mean of paired differences and half of its 95 % interval, as pages show it:
-    without a negative 0.
-    """
+    """Return mean and half 95 % interval of paired differences, without a negative 0."""
     return form.format(*np.round(metrics.interval(differences), 3) + 0.0)
 
 

@@ -137,8 +137,7 @@ def log_scales(position, prior):
 
 
 def fine_tuned(keys, tasks, new):
-    """Move the most probable network of task 1 on to task 2, and so on: p [start, stage, task,
-    point].
+    """Move the top network of task 1 on to task 2, and so on: p [start, stage, task, point].
 
     From the last it moves on to each of the new tasks: [start, task, point].
     """
