@@ -32,52 +32,6 @@ def mixed(check):
     return all(within) and min(check["ess"].values()) >= 400
 
 
-def test_flat_baselines():
-    found = rows("flat_bnn/baselines")
-    assert found["one network for all tasks"]["scores"]["accuracy %"] < 65
-    assert found["task as a feature"]["scores"]["accuracy %"] > 80
-    assert [name for name, row in found.items() if mixed(row["check"])] == [
-        "one network for all tasks",
-        "hierarchical logistic",
-    ]
-
-
-def test_hierarchical_posteriors():
-    every, few = rows("hierarchical_bnn/long_runs").values()
-    assert mixed(every["check"]) and not mixed(few["check"])
-    # Chains that have not mixed are compared one by one: every one of them does worse, on most
-    # tasks.
-    of_chains = np.array(few["task_nll_by_chain"])
-    assert of_chains.mean(axis=1).min() > np.mean(every["task_nll_by_chain"], axis=1).max() + 0.01
-    for of_chain in of_chains:
-        assert lower_end(of_chain - every["task_nll"]) > 0
-    assert 86 < every["accuracy_test"] < 92
-
-
-def test_hierarchical_modes():
-    found = json.loads((RESULTS / "hierarchical_bnn/chain_ends.json").read_text())["rows"]
-    forms = {row["kind"]: row for row in found if row["kind"].endswith("centred")}
-    assert mixed(forms["non-centred"]["check"]) and not mixed(forms["centred"]["check"])
-    assert (
-        forms["centred"]["check"]["at_limit"] > 0.5
-        and forms["non-centred"]["check"]["at_limit"] < 0.05
-    )
-    stuck = [
-        sum(np.argmax(sd) != 2 for sd in row["sd_by_chain"])
-        for row in found
-        if row["kind"] == "starts"
-    ]
-    assert stuck[0] >= 1 and stuck[2] >= 1 and stuck[3:] == [0, 0]
-    tempered = next(row for row in found if (row["kind"], row["power"]) == ("starts", 0.8))
-    assert mixed(tempered["check"])
-    for row in found:  # those that begin in one mode pass to the other, and not back
-        if row["kind"].startswith("from") and row["power"] >= 0.6:
-            widest = np.argmax(row["path_of_sd"], axis=2)
-            assert (widest[:, -1] == 2).all() and (
-                row["kind"] == "from mode 1" or (widest == 2).all()
-            )
-
-
 @pytest.fixture
 def waves():
     """Rows of the nine priors of the wave, the lecture's first."""
@@ -227,74 +181,6 @@ def lower_end(values):
     values = np.asarray(values)
     half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     return values.mean() - half
-
-
-def test_hierarchical_masses_of_redraws():
-    outside = {2: [], 5: [], 18: []}
-    stored = (
-        read_result(f"hierarchical_bnn/{name}")["rows"]
-        for name in ("masses_of_redraws", "masses_of_two_more")
-    )
-    for row in itertools.chain(*stored):
-        outside[row["num_tasks"]].append(1 - np.exp(row["log_share"][2][-1]))
-        if row["num_tasks"] == 18:
-            assert min(row["by_run"][2]) - max(max(row["by_run"][0]), max(row["by_run"][1])) > 20
-    assert len(outside[2]) == 15 and len(outside[18]) == 15
-    assert min(outside[2]) > 0.05 and max(outside[2]) > 0.5 and max(outside[18]) < 1e-8
-
-
-def test_hierarchical_longer_visits_agree_with_the_evidence():
-    (run,) = read_result("hierarchical_bnn/long_visits")["rows"]
-    (row,) = (
-        row
-        for row in read_result("hierarchical_bnn/masses")["rows"]
-        if (row["redraw"], row["num_tasks"], row["hyperprior"]) == (0, 5, "HalfNormal(5)")
-    )
-    share = np.exp([of[-1] for of in row["log_share"]])
-    error = np.hypot(share * [of[-1] for of in row["log_share_error"]], run["share_error"])
-    assert (np.abs(run["share"] - share) < 5 * error).all()
-    assert (
-        min(run["ess_log_sd"]) > 400
-        and max(run["rhat_log_sd"]) < 1.005
-        and not run["check"]["mixed"]
-    )
-
-
-def test_hierarchical_masses():
-    weighed, visits = (
-        read_result(f"hierarchical_bnn/{name}")["rows"] for name in ("masses", "visits")
-    )
-    assert len(weighed) == 9 and len(visits) == 27
-    for row in weighed:
-        runs = [
-            v for v in visits if (v["redraw"], v["num_tasks"]) == (row["redraw"], row["num_tasks"])
-        ]
-        runs = [v for v in runs if v["hyperprior"] == row["hyperprior"]]
-        # the lowest run of one region is far above the highest of the others
-        if row["redraw"] == "sources":
-            assert min(row["by_run"][2]) - max(max(row["by_run"][0]), max(row["by_run"][1])) > 20
-            (whole,) = (v for v in runs if v["power"] == 1)
-            assert (
-                len(whole["share_by_chain"]) == 12
-                and max(whole["draws_until_output_for_good"]) < 2000
-            )
-        for run in runs:  # where chains were seen in all regions, they weigh them alike
-            if run["check"]["mixed"] and min(run["share"]) > 0.01:
-                at = row["powers"].index(run["power"])
-                share, error = (
-                    np.exp(row["log_share"])[:, at],
-                    np.array(row["log_share_error"])[:, at],
-                )
-                assert (
-                    np.abs(run["share"] - share) < 5 * np.hypot(share * error, run["share_error"])
-                ).all()
-                assert np.abs(run["share"] - share).max() < 0.1
-    within = [
-        v
-        for v in visits
-        if (v["redraw"], v["hyperprior"], v["power"]) == ("sources", "HalfNormal(1)", 0.8)
-    ]
-    assert [v["draws_until_output_for_good"] for v in within] == [[0] * 12]
 
 
 @pytest.fixture

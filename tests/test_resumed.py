@@ -10,10 +10,10 @@ import time
 import jax
 import numpy as np
 import pytest
-from launch import LIMIT, starting
 
 from experiments import shared
 from experiments.scaling_out import kept, problems, processes, sharded
+from tests.launch import LIMIT, starting
 
 SIZES = [
     "--data-size",

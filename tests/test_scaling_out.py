@@ -8,9 +8,9 @@ import time
 
 import numpy as np
 import pytest
-from launch import LIMIT, starting
 
 from experiments.scaling_out import processes
+from tests.launch import LIMIT, starting
 
 LOOP = """
 import sys, time
