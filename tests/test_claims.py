@@ -1099,22 +1099,6 @@ def test_sgmcmc_no_laplace_may_be_a_reference(growth):
     assert all("k_hat" in found for found in climbs if found["least_eigenvalue"] > 0)
 
 
-def test_three_chosen_scales_do_as_well_as_sharing_on_the_sources_data():
-    mean, half = metrics.interval(headlines.tie())
-    assert abs(mean) < half < 0.02
-    grid = sorted(rows("flat_bnn/prior_scale").values(), key=lambda row: row["held_out_nll"])
-    assert grid[0]["mixed"]
-    # The best input scale is the grid's least: the next triples are as good, within the interval
-    # over tasks.
-    mean, half = metrics.interval(
-        np.subtract(grid[1]["held_out_nll_by_task"], grid[0]["held_out_nll_by_task"])
-    )
-    assert mean < half
-    outputs, hidden = ({row["scales"][i] for row in grid} for i in (2, 1))
-    assert min(outputs) < grid[0]["scales"][2] < max(outputs)
-    assert min(hidden) < grid[0]["scales"][1] < max(hidden)
-
-
 LINES, CURVES, SHIFTED = "mixed logistic", "mixed logistic, splines", "one network, groups shift it"
 SD = "standard deviations HalfNormal"
 LEARNT, ALONE = "a network a cell, shared prior", "a network a cell, alone"
@@ -1261,80 +1245,6 @@ def test_real_data_langevin_on_minibatches_is_nearest_to_the_full_sampler(size):
 
 
 CRITERIA = {"first": 25, "later": 25, "all": 50}
-
-
-@pytest.fixture(scope="module")
-def by_evidence():
-    """The parts of the evidence and the folds' loss, nats a label, of triples that have both, [data
-    set, triple].
-    """
-    *found, _ = stored("what_the_gain_is_made_of/evidence")
-    more = rows("what_the_gain_is_made_of/arms")["chosen over tasks"]["more"]
-    count = len(more["triples"])
-    assert all(row["triples"][:count] == more["triples"] for row in found)
-    assert [row["redraw"] for row in found] == list(range(len(found)))
-    loss = {
-        name: -np.array([row[name] for row in found])[:, :count] / (18 * n)
-        for name, n in CRITERIA.items()
-    }
-    return more["triples"], loss | {"folds": np.array(more["held_out_nll"])[: len(found)]}
-
-
-def test_evidence_of_scales_is_known_to_two_nats_and_two_methods_agree():
-    *found, bridged = stored("what_the_gain_is_made_of/evidence")
-    assert max(max(row["all_error"]) for row in found) < 2
-    at = [found[0]["triples"].index(one) for one in bridged["triples"]]
-    for part in ("first", "later"):
-        here, error = (np.array(found[0][name])[at] for name in (part, f"{part}_error"))
-        assert (np.abs(here - bridged[part]) < 4 * np.hypot(error, bridged[f"{part}_error"])).all()
-
-
-def test_later_labels_rank_scales_as_folds_do_and_the_evidence_less_so(by_evidence):
-    _, loss = by_evidence
-    alike = {
-        name: np.array(
-            [
-                stats.spearmanr(*pair).statistic
-                for pair in zip(loss[name], loss["folds"], strict=True)
-            ]
-        )
-        for name in CRITERIA
-    }
-    assert lower_end(alike["later"]) > 0.6
-    assert lower_end(alike["later"] - alike["all"]) > 0.1
-    assert lower_end(alike["all"] - alike["first"]) > 0.1
-
-
-def test_first_labels_charge_for_width_more_than_the_later_ones_give_back(by_evidence):
-    triples, loss = by_evidence
-    pairs = [[0.125, 2.0], [0.25, 1.0], [0.5, 0.5]]
-    columns = [[triples.index([*pair, scale]) for pair in pairs] for scale in (12.0, 48.0)]
-    lost = {
-        name: np.subtract(*(values[:, at].mean(axis=1) for at in columns[::-1]))
-        for name, values in loss.items()
-    }
-    assert lower_end(lost["first"]) > 0 and lower_end(lost["all"]) > 0
-    assert lower_end(-lost["later"]) > 0 and lower_end(-lost["folds"]) > 0
-
-
-def test_the_evidence_picks_output_scale_12_and_the_folds_wider_ones(by_evidence):
-    triples, loss = by_evidence
-    picked = {name: np.array(triples)[loss[name].argmin(axis=1)] for name in ("all", "folds")}
-    assert (picked["all"][:, 2] == 12).all() and (picked["folds"][:, 2] >= 24).all()
-    # On one data set the evidence picks the narrowest triple of all, which predicts much worse.
-    found = stored("what_the_gain_is_made_of/evidence")[:-1]
-    by_rule = {name: values[:, : len(triples)].argmin(axis=1) for name, values in loss.items()}
-    fresh = np.array([row["nll"] for row in found])
-    each = {name: fresh[range(len(found)), by_rule[name]] for name in ("all", "folds")}
-    worse = each["all"] - each["folds"]
-    assert picked["all"][worse.argmax()].tolist() == [0.125, 0.5, 12.0] and worse.max() > 0.05
-    # Of the four triples with smaller output scales the best is about as good on some data sets.
-    every = np.array([row["all"] for row in found])
-    count = len(triples)
-    above = every[:, count:].max(axis=1) - every[:, :count].max(axis=1)
-    assert 0 < above.max() < 2 and above.min() < -4
-    mean, half = metrics.interval(worse)
-    assert abs(mean) < half
 
 
 @pytest.fixture
