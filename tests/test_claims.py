@@ -32,70 +32,6 @@ def mixed(check):
     return all(within) and min(check["ess"].values()) >= 400
 
 
-@pytest.fixture
-def waves():
-    """Rows of the nine priors of the wave, the lecture's first."""
-    found = rows("regression/variants")
-    return next(iter(found.values())), found
-
-
-def over_redraws(values):
-    """Mean over redrawn data sets and two of its standard errors."""
-    values = np.asarray(values)
-    return values.mean(axis=0), 2 * values.std(axis=0, ddof=1) / np.sqrt(len(values))
-
-
-INSIDE, OUTSIDE, AT_95 = 0, 1, 2
-
-
-def mixed_redraws(row):
-    """The redraws on which the chains of a prior have mixed."""
-    return np.less_equal(row["rhat"], row["rhat_bound"]) & (np.array(row["ess"]) >= 400)
-
-
-def test_regression_what_has_mixed(waves):
-    _, found = waves
-    mixed_on = {name: int(mixed_redraws(row).sum()) for name, row in found.items()}
-    assert (
-        mixed_on.pop("sd 10") == 0
-        and mixed_on.pop("sd learnt") < 4
-        and mixed_on.pop("Student t, 3 df") >= 12
-    )
-    assert set(mixed_on.values()) == {16}
-
-
-def test_regression_coverage(waves):
-    base, _ = waves
-    mean, error = over_redraws(base["coverage"])
-    assert abs(mean[INSIDE, AT_95] - 0.95) < 0.03
-    assert mean[OUTSIDE, AT_95] + error[OUTSIDE, AT_95] < 0.6
-
-
-@pytest.mark.parametrize(
-    "name, region, sign",
-    [("sd 0.1", INSIDE, 1), ("2 units", INSIDE, 1), ("Student t, 3 df", OUTSIDE, -1)],
-)
-def test_regression_priors_against_the_lectures(waves, name, region, sign):
-    base, found = waves
-    both = mixed_redraws(found[name]) & mixed_redraws(base)
-    mean, error = over_redraws(np.subtract(found[name]["nll"], base["nll"])[both, region])
-    assert sign * mean > error
-
-
-def test_regression_evidence(waves):
-    base, found = waves
-    two, narrow = found["2 units"], found["sd 0.1"]
-    assert abs(two["laplace"] + two["log_copies"] - two["log_evidence"]) < 1
-    assert abs(narrow["laplace"] - narrow["log_evidence"]) < 1
-    assert base["laplace"] < base["log_evidence"] < base["laplace"] + base["log_copies"]
-    assert base["log_evidence"] - two["log_evidence"] > 6 * np.hypot(
-        base["log_evidence_error"], two["log_evidence_error"]
-    )
-    assert two["log_evidence"] - narrow["log_evidence"] > 6 * np.hypot(
-        two["log_evidence_error"], narrow["log_evidence_error"]
-    )
-
-
 def test_samplers_calibration():
     book, weakened, prior_only = rows("are_the_samplers_right/calibration").values()
     assert max(book["distance"].values()) < book["band"]
@@ -1333,58 +1269,6 @@ def test_svi_spiral_an_ensemble_of_ten_has_few_doubts_far_away(spiral_of):
 def test_svi_spiral_linearised_laplace_doubts_everywhere_under_the_wide_prior(spiral_of):
     off = spiral_of("Laplace, prior sd 10", "NLL") - spiral_of("NUTS, prior sd 10", "NLL")
     assert lower_end(off) > 0.1
-
-
-@pytest.fixture
-def averages():
-    """The evidence without chains, by prior."""
-    return rows("regression/evidence_without_chains")
-
-
-def test_regression_two_estimates_of_the_evidence(waves, averages):
-    """The page states the evidence of six priors: the chains have mixed, enough draws count, and
-    both agree.
-    """
-    _, found = waves
-    rule = json.loads((RESULTS / "regression/evidence_without_chains.json").read_text())["settings"]
-    stated = [
-        name
-        for name, row in found.items()
-        if mixed(row["first_check"])
-        and averages[name]["effective_draws"][0] >= rule["least_effective"]
-        and abs(averages[name]["log_evidence"][0] - row["log_evidence"]) < rule["tolerance"]
-    ]
-    assert [name for name in found if name not in stated] == [
-        "N(0, 1), 10 tanh units",
-        "sd 10",
-        "sd learnt",
-    ]
-    assert (
-        abs(averages["sd learnt"]["log_evidence"][0] - found["sd learnt"]["log_evidence"])
-        > rule["tolerance"]
-    )
-
-
-def test_regression_evidence_says_nothing_of_what_is_outside_the_data(waves):
-    base, found = waves
-    outside = {
-        name: np.array(found[name]["coverage"])[:, OUTSIDE, AT_95]
-        for name in ("sd 0.1", "ReLU", base["name"])
-    }
-    assert min(row["log_evidence"] for row in found.values()) == found["sd 0.1"]["log_evidence"]
-    assert found["ReLU"]["log_evidence"] > base["log_evidence"]
-    assert lower_end(outside["sd 0.1"] - outside[base["name"]]) > 0.4
-    assert lower_end(outside[base["name"]] - outside["ReLU"]) > 0
-
-
-@pytest.mark.parametrize(
-    "name, sign",
-    [("sd 0.1", -1), ("2 units", -1), ("ReLU", 1), ("Student t, 3 df", 1), ("100 units", 1)],
-)
-def test_regression_evidence_over_training_sets(averages, name, sign):
-    base = averages["N(0, 1), 10 tanh units"]["log_evidence"]
-    off = sign * np.subtract(averages[name]["log_evidence"], base)
-    assert lower_end(off) > 2
 
 
 @pytest.fixture(scope="module")
