@@ -17,6 +17,7 @@ import pytest
 from scipy import stats
 
 from experiments import headlines
+from tests.claims.reading import upper_end
 
 RESULTS = Path(__file__).parents[1] / "book/results"
 
@@ -43,124 +44,6 @@ def lower_end(values):
     return values.mean() - half
 
 
-@pytest.fixture
-def attribution():
-    """Rows of the attribution, by name, and those of the chosen scales on the same data sets."""
-    found = rows("what_the_gain_is_made_of/attribution")
-    return found | {"chosen over tasks": {"nll": headlines.on_redraws("chosen over tasks")[0]}}
-
-
-@pytest.fixture
-def nll_less(attribution):
-    """NLL of one arm of the attribution less another's, on the data sets of both."""
-
-    def difference(one, other):
-        pair = [np.array(attribution[name]["nll"]) for name in (one, other)]
-        count = min(map(len, pair))
-        return pair[0][:count] - pair[1][:count]
-
-    return difference
-
-
-def upper_end(values):
-    """The upper end of the 95 % t interval of the mean over data sets."""
-    return -lower_end(-np.asarray(values))
-
-
-NARROW, WIDE = "HalfNormal(1)", "HalfNormal(5)"
-FULL = f"every layer, means' scale 1, {NARROW}"
-SCALED = "{} layer alone, means' scale learnt, {}".format
-
-
-@pytest.mark.parametrize(
-    "worse, better",
-    [
-        ("N(0, 1)", FULL),
-        ("N(0, 1)", "chosen over tasks"),
-        (
-            f"input layer alone, means' scale 1, {NARROW}",
-            f"output layer alone, means' scale 1, {NARROW}",
-        ),
-        (f"output layer shared, means' scale 1, {NARROW}", FULL),
-        ("chosen over tasks", SCALED("input", WIDE)),
-        ("chosen over tasks", f"every layer, means' scale learnt, {WIDE}"),
-    ],
-)
-def test_gain_differences_that_count(nll_less, worse, better):
-    assert lower_end(nll_less(worse, better)) > THRESHOLD
-
-
-def test_gain_what_is_not_told_apart(nll_less):
-    for one, other in (
-        ("chosen over tasks", FULL),
-        (f"every layer, means' scale 1, {WIDE}", FULL),
-        (f"input layer shared, means' scale 1, {NARROW}", FULL),
-        (SCALED("input", NARROW), SCALED("output", NARROW)),
-        (SCALED("input", WIDE), SCALED("output", WIDE)),
-    ):
-        assert lower_end(nll_less(one, other)) < 0 < upper_end(nll_less(one, other))
-
-
-def test_gain_the_layer_that_differs_follows_from_the_prior(nll_less):
-    def gap(means, prior):
-        return nll_less(
-            *(
-                f"{layer} layer alone, means' scale {means}, {prior}"
-                for layer in ("input", "output")
-            )
-        )
-
-    # what the input layer lacks goes where the common weights have scales
-    for prior in (NARROW, WIDE):
-        assert lower_end(gap("1", NARROW) - gap("learnt", prior)) > THRESHOLD
-
-
-def test_gain_what_has_mixed(attribution):
-    def count(name):
-        return sum(check["mixed"] for check in attribution[name]["check"])
-
-    assert (
-        all(count(SCALED("input", prior)) == 6 for prior in (NARROW, WIDE))
-        and count(SCALED("output", WIDE)) == 6
-    )
-    assert not any(count(f"every layer, means 0, {prior}") for prior in (WIDE, "HalfCauchy(1)"))
-    assert count(f"every layer, means' scale learnt, {NARROW}") == 0
-
-
-def test_gain_the_input_layer_exceeds_the_threshold_over_chosen_scales_under_the_wider_hyperprior_alone(
-    nll_less,
-):
-    assert 0 < lower_end(nll_less("chosen over tasks", SCALED("input", NARROW))) < THRESHOLD
-    for layer in ("input", "output"):
-        assert upper_end(nll_less(SCALED(layer, WIDE), FULL)) < 0
-
-
-def test_gain_order_of_the_places_by_evidence_is_told_on_one_data_set_and_not_under_the_sources_hyperprior():
-    told = {}
-    for row in read_result("what_the_gain_is_made_of/masses_of_turns")["rows"]:
-        level, error = (
-            np.array(row[name])[:, -1] for name in ("log_evidence", "log_evidence_error")
-        )
-        assert max(level[0], level[2]) - level[1] > 10  # the hidden layer's place is far behind
-        if abs(level[0] - level[2]) > 2 * np.hypot(error[0], error[2]):
-            told[row["hyperprior"], row["redraw"]] = np.sign(level[0] - level[2])
-    assert told == {(WIDE, 0): 1, ("HalfCauchy(1)", 0): -1}
-
-
-def test_gain_of_three_chosen_scales_and_what_is_left_for_sharing():
-    arms = rows("what_the_gain_is_made_of/arms")
-    over_tasks = np.array(arms["chosen over tasks"]["nll"])
-    for worse, by in (("N(0, 1)", 0.06), ("chosen per task", 0.01)):
-        mean, half = metrics.interval(np.array(arms[worse]["nll"]) - over_tasks)
-        assert mean - half > by
-    saved = headlines.less("chosen per task", "mixture per task", unmixed=True)
-    assert lower_end(saved) > 0  # an average over scales is better than a choice by fifty labels
-    assert lower_end(headlines.less("mixture per task", "chosen over tasks")) > 0
-    for unmixed in (False, True):
-        mean, half = metrics.interval(headlines.less(unmixed=unmixed))
-        # a gain, not shown to exceed the threshold
-        assert 0 < mean - half < 0.005 < mean + half < 0.02
-    assert lower_end(headlines.less(unmixed=True)[12:]) > 0  # of the data sets drawn later, too
 
 
 RIVALS = "what_the_gain_is_made_of/rivals"

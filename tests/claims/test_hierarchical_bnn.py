@@ -80,11 +80,6 @@ def test_accuracies_differ_from_those_of_the_sources_by_less_than_a_standard_err
     """But flat networks with chosen scales come as far: their NLL less that of the hierarchical
     network is {glue:text}`tie`, mean over the tasks and 95 % interval.""",
 )
-@says(
-    "index",
-    """Its NLL less that of the hierarchical network is {glue:text}`tie` (mean over the tasks and
-    95 % interval): on these data no gain from sharing weights could be measured.""",
-)
 def test_chosen_scales_come_as_far_on_the_sources_data():
     mean, half = metrics.interval(headlines.tie())
     assert abs(mean) < half < 0.02
