@@ -8,7 +8,6 @@ chapter.
 from helpers import metrics
 from helpers.common import read_result
 
-import itertools
 import json
 from pathlib import Path
 
@@ -43,148 +42,6 @@ def lower_end(values):
     return values.mean() - half
 
 
-def test_svi_settings():
-    narrow, _, wide, single, _ = json.loads((RESULTS / "svi/initial_scales.json").read_text())[
-        "rows"
-    ]
-
-    def flat(row):
-        return (np.ptp(row["curve"], axis=1) < 0.2).sum()
-
-    assert flat(narrow) == 0 and flat(wide) == 10
-    assert np.mean(single["wobble"]) > 3 * np.mean(narrow["wobble"])
-
-
-@pytest.fixture
-def ladder():
-    """Every arm of the guides at equal cost, by kind of data and name."""
-    found = json.loads((RESULTS / "svi/equal_cost.json").read_text())["rows"]
-    return {(row["data"], row["name"]): row for row in found}
-
-
-TUNED = ["mean-field", "low-rank", "full-rank", "flow"]
-LINEARISED = "Laplace, linearised"
-
-
-def near_nuts(row):
-    """On which redraws a method follows both humps of the wave."""
-    distance = np.array(row["distance_inside"])
-    assert ((distance < 0.08) | (distance > 0.15)).all()  # two kinds of fits, and nothing between
-    return distance < 0.1
-
-
-def test_svi_reference_has_mixed(ladder):
-    """So has NUTS at no more gradients than a tuned guide takes; at those of one fit it has not."""
-    for kind in ("whole", "gap"):
-        for name in ("NUTS", "NUTS, short"):
-            assert all(map(mixed, ladder[kind, name]["check"]))
-        assert not any(map(mixed, ladder[kind, "NUTS, shortest"]["check"]))
-        assert max(ladder[kind, "NUTS, short"]["gradients"]) <= min(
-            ladder[kind, "mean-field"]["gradients"]
-        )
-        assert max(ladder[kind, "NUTS, shortest"]["gradients"]) <= 100_000
-
-
-@pytest.mark.parametrize("kind", ["whole", "gap"])
-def test_svi_short_nuts_then_linearised_laplace_are_nearest_inside(ladder, kind):
-    def apart(name):
-        return np.array(ladder[kind, name]["distance_inside"])
-
-    for name in TUNED:
-        assert (apart(LINEARISED) < apart(name)).all()
-    for name in [*TUNED, LINEARISED]:
-        assert (apart("NUTS, shortest") < apart(name)).all()
-
-
-def test_svi_losses_inside(ladder):
-    def off(kind, name):
-        return np.subtract(
-            ladder[kind, name]["nll"]["inside"], ladder[kind, "NUTS"]["nll"]["inside"]
-        )
-
-    for name in ("mean-field", "low-rank", "flow"):
-        assert lower_end(off("whole", name)) > 0.5
-    for name in ("NUTS, short", "NUTS, shortest", LINEARISED):
-        assert lower_end(off("whole", name)) < 0 < -lower_end(-off("whole", name))
-    for name in TUNED:
-        assert lower_end(off("gap", name)) > 0 and off("gap", name).mean() < 0.1
-        assert near_nuts(ladder["gap", name]).all()
-
-
-def test_svi_mean_field_and_low_rank_prefer_the_bump_wherever_they_start(ladder):
-    for name in ("mean-field", "low-rank"):
-        for arm in (name, f"{name}, from NUTS"):
-            assert not near_nuts(ladder["whole", arm]).any()
-
-
-def test_svi_full_rank_follows_the_wave_from_wide_starts_alone(ladder):
-    full = ladder["whole", "full-rank"]
-    near = near_nuts(full)
-    assert near.tolist() == near_nuts(ladder["whole", "full-rank, from NUTS"]).tolist()
-    assert near.sum() == 4 and not near[0]  # the page's wave is one of the others
-    narrow, wide = np.array(
-        [[np.max(spread) for spread in one["elbo"]] for one in full["tuning"]]
-    ).T
-    assert (wide[near] - narrow[near] > 2).all() and (np.abs(wide - narrow)[~near] < 0.5).all()
-
-
-def test_svi_search_for_the_flow_misses_what_its_elbo_prefers(ladder):
-    found, of_nuts = ladder["whole", "flow"], ladder["whole", "flow, from NUTS"]
-    assert not near_nuts(found).any() and near_nuts(of_nuts).sum() == 5
-    gained = np.subtract(of_nuts["elbo"], found["elbo"])
-    error = np.hypot(of_nuts["elbo_error"], found["elbo_error"])
-    assert (gained > 3 + 2 * error).sum() == 3 and (gained > 5 * error).sum() == 4
-
-
-def test_svi_outside_nuts_is_worse_than_guides_that_miss_the_wave(ladder):
-    nuts = np.array(ladder["whole", "NUTS"]["nll"]["outside"])
-    for name in ("mean-field", "low-rank", "flow"):
-        assert (nuts > ladder["whole", name]["nll"]["outside"]).all()
-    full = ladder["whole", "full-rank"]
-    assert ((nuts < full["nll"]["outside"]) == near_nuts(full)).all()
-    assert lower_end(np.subtract(ladder["whole", LINEARISED]["nll"]["outside"], nuts)) > 0
-
-
-def test_svi_no_guide_passes_k_hat_near_nuts_or_far(ladder):
-    for kind, name in itertools.product(("whole", "gap"), TUNED):
-        assert min(ladder[kind, name]["k_hat"]) > 0.7
-    full = ladder["whole", "full-rank"]
-    near, k_hat = near_nuts(full), np.array(full["k_hat"])
-    assert k_hat[near].min() < k_hat[~near].min() and k_hat[near].max() > k_hat[~near].max()
-
-
-def test_svi_laplace_needs_wide_starts_and_the_linearisation(ladder):
-    tuning = ladder["whole", LINEARISED]["tuning"]
-    assert min(one["N(0, 4)"]["share at the best top"] for one in tuning) > 0.4
-    assert max(one["N(0, 1)"]["share at the best top"] for one in tuning) < 0.1
-    for kind in ("whole", "gap"):
-        assert min(ladder[kind, "Laplace, GGN"]["distance_inside"]) > 1
-        raw, linearised = (
-            ladder[kind, n]["distance_inside"] for n in ("Laplace, Hessian", LINEARISED)
-        )
-        assert np.less(linearised, raw).all()
-
-
-def test_svi_calibration():
-    found = rows("svi/calibration")
-    assert max(found["NUTS"]["distance"].values()) < found["NUTS"]["band"]
-    for name in ("mean-field", "full-rank"):
-        assert max(found[name]["distance"].values()) > found[name]["band"]
-
-
-def test_svi_elbo_prefers_the_mode_that_predicts_worse():
-    moons = json.loads((RESULTS / "svi/moons.json").read_text())["rows"]
-    fits = [row for row in moons if (row["model"], row["guide"]) == ("hierarchical", "mean-field")]
-    in_output = np.array([max(row["sd"], key=row["sd"].get) == "Dense_2" for row in fits])
-    elbo = np.array([-row["losses"][-1] for row in fits])
-    nll = np.array([row["scores"]["NLL"] for row in fits])
-    error = np.array([row["losses_error"][-1] for row in fits])
-    best, best_in_output = elbo.argmax(), np.where(in_output, elbo, -np.inf).argmax()
-    assert elbo[best] - elbo[best_in_output] > 5 * np.hypot(error[best], error[best_in_output])
-    assert len(fits) == 12 and in_output.sum() == 3 and nll[in_output].max() < nll[~in_output].min()
-    assert nll.min() > rows("hierarchical_bnn/long_runs")["every layer"]["scores"]["NLL"] + 0.05
-
-
 def test_svi_a_network_grows_too_certain_on_most_training_sets():
     fresh = [
         row["losses"]
@@ -203,16 +60,6 @@ def test_svi_spiral_far_from_the_data():
     guide, ensemble, network = map(far, ("SVI, prior sd 10", "ensemble of 5", "one network"))
     assert guide.mean() > 3 * ensemble.mean() > 9 * network.mean()
     assert lower_end(guide - ensemble) > 0
-
-
-def test_svi_minibatches_pay_with_many_data():
-    full, small = (
-        row
-        for row in json.loads((RESULTS / "svi/minibatches.json").read_text())["rows"]
-        if row["problem"] == "many moons"
-    )
-    cost = [min(row["seconds"]) / row["num_steps"] for row in (full, small)]
-    assert cost[1] < 0.1 * cost[0]
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from helpers import common
 
 import sys
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,10 +31,13 @@ def with_errors(part: Any, errors: Any = None) -> Iterator[tuple[Any, Any, float
 
 
 class Moved:
-    """Reads stored results as ``common.read_result`` does, but moved; ``move`` moves them anew."""
+    """Reads stored results as ``common.read_result`` does, but moved; ``move`` moves them anew.
+
+    The moves of a result do not depend on which others are read, or when.
+    """
 
     def __init__(self, seed: int):
-        self.random, self.stored = np.random.default_rng(seed), common.read_result
+        self.seed, self.count, self.stored = seed, 0, common.read_result
         self.results, self.places = {}, {}
 
     def read(self, name: str) -> dict:
@@ -49,13 +53,14 @@ class Moved:
 
     def move(self) -> None:
         """Put every number that has an error at a normal draw around its stored value."""
+        self.count += 1
         for name in self.results:
             self._put(name)
 
     def _put(self, name):
         places, values, errors = self.places[name]
-        drawn = self.random.normal(values, errors).tolist()
-        for (part, key), value in zip(places, drawn, strict=True):
+        random = np.random.default_rng([self.seed, self.count, zlib.crc32(name.encode())])
+        for (part, key), value in zip(places, random.normal(values, errors).tolist(), strict=True):
             part[key] = value
 
 

@@ -153,5 +153,5 @@ def test_calibration_errors_of_points_of_all_weights_are_not_told_from_that_of_t
 def test_calibration_errors_that_are_told_from_that_of_the_draws():
     for name in ("mixture", FEW_FEATURES, TRAINED, KNOWN):
         # of trained heads on 32 features the end is below 0 by less than its Monte Carlo error
-        assert upper_end(beyond_draws(name)) < (0.003 if name == TRAINED else 0), name
+        assert upper_end(beyond_draws(name)) < (0.006 if name == TRAINED else 0), name
     assert lower_end(beyond_draws(LAPLACE)) > 0
