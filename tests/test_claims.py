@@ -15,8 +15,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.claims.reading import upper_end
-
 RESULTS = Path(__file__).parents[1] / "book/results"
 
 
@@ -40,26 +38,6 @@ def lower_end(values):
     values = np.asarray(values)
     half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     return values.mean() - half
-
-
-def test_svi_a_network_grows_too_certain_on_most_training_sets():
-    fresh = [
-        row["losses"]
-        for row in json.loads((RESULTS / "svi/spiral.json").read_text())["rows"]
-        if row["name"] == "one network"
-    ]
-    assert sum(nll[-1] > 1.2 * min(nll) for nll in fresh) == 4 and len(fresh) == 5
-
-
-def test_svi_spiral_far_from_the_data():
-    spiral = json.loads((RESULTS / "svi/spiral.json").read_text())["rows"]
-
-    def far(name):
-        return np.array([row["entropy_far"] for row in spiral if row["name"] == name])
-
-    guide, ensemble, network = map(far, ("SVI, prior sd 10", "ensemble of 5", "one network"))
-    assert guide.mean() > 3 * ensemble.mean() > 9 * network.mean()
-    assert lower_end(guide - ensemble) > 0
 
 
 @pytest.fixture
@@ -336,94 +314,6 @@ def test_real_data_langevin_on_minibatches_is_nearest_to_the_full_sampler(size):
 
 
 CRITERIA = {"first": 25, "later": 25, "all": 50}
-
-
-@pytest.fixture
-def spiral_of():
-    """A function of a method and a score: its values on the five training sets, those of chains and
-    rivals included.
-    """
-    found = [
-        row
-        for name in ("svi/spiral", "svi/spiral_references")
-        for row in json.loads((RESULTS / f"{name}.json").read_text())["rows"]
-    ]
-    return lambda name, score: np.array(
-        [row["scores"].get(score, row.get(score)) for row in found if row["name"] == name]
-    )
-
-
-def test_svi_spiral_posterior_has_mixed_under_the_narrow_prior_and_is_short_of_draws_under_the_wide():
-    found = json.loads((RESULTS / "svi/spiral_references.json").read_text())["rows"]
-    narrow, wide = (
-        [row["check"] for row in found if row["name"] == f"NUTS, prior sd {sd}"] for sd in (1, 10)
-    )
-    assert len(narrow) == len(wide) == 5 and all(map(mixed, narrow)) and not any(map(mixed, wide))
-    for check in wide:
-        assert (
-            all(check["rhat"][kind] <= check["rhat_bound"][kind] for kind in check["rhat"])
-            and check["ess"]["predictions"] > 200
-        )
-
-
-def test_svi_spiral_underconfidence_is_the_posteriors_and_more_so_the_guides(spiral_of):
-    guide, posterior = "SVI, prior sd 10", "NUTS, prior sd 10"
-    for score in ("NLL", "calibration error", "entropy_near"):
-        assert lower_end(spiral_of(guide, score) - spiral_of(posterior, score)) > 0
-    assert (
-        2 * spiral_of(posterior, "entropy_near").mean()
-        < 1.2 * spiral_of(guide, "entropy_near").mean()
-    )
-
-
-def test_svi_spiral_doubts_far_away_are_the_posteriors(spiral_of):
-    off = spiral_of("NUTS, prior sd 10", "entropy_far") - spiral_of(
-        "SVI, prior sd 10", "entropy_far"
-    )
-    assert lower_end(off) > 0
-    under_narrow = spiral_of("NUTS, prior sd 1", "entropy_far") - spiral_of(
-        "SVI, prior sd 1", "entropy_far"
-    )
-    assert lower_end(-under_narrow) > 0  # there the guide has more of them
-    errors = [
-        spiral_of("NUTS, prior sd 10", f"entropy_{where}_error").max() for where in ("near", "far")
-    ]
-    assert max(errors) < 0.04 < off.mean() / 5
-
-
-def test_svi_spiral_which_accuracies_are_told_apart(spiral_of):
-    right = {
-        name: spiral_of(name, "accuracy %") for name in ("SVI, prior sd 10", "NUTS, prior sd 10")
-    }
-    assert lower_end(right["NUTS, prior sd 10"] - right["SVI, prior sd 10"]) > 0
-    for name in ("one network", "one network, temperature", "ensemble of 5", "ensemble of 10"):
-        for other in right.values():
-            off = spiral_of(name, "accuracy %") - other
-            assert lower_end(off) < 0 < upper_end(off)
-    # better calibrated than the guide
-    for name in ("one network", "ensemble of 5", "ensemble of 10"):
-        guide = spiral_of("SVI, prior sd 10", "calibration error")
-        assert lower_end(guide - spiral_of(name, "calibration error")) > 0
-
-
-def test_svi_spiral_the_narrow_prior_and_the_guide_both_cost_accuracy(spiral_of):
-    narrow, wide = (spiral_of(f"NUTS, prior sd {scale}", "accuracy %") for scale in ("1", "10"))
-    assert (
-        lower_end(wide - narrow) > 2
-        and lower_end(narrow - spiral_of("SVI, prior sd 1", "accuracy %")) > 2
-    )
-
-
-def test_svi_spiral_an_ensemble_of_ten_has_few_doubts_far_away(spiral_of):
-    guide, ten = "SVI, prior sd 10", "ensemble of 10"
-    assert lower_end(spiral_of(guide, "entropy_far") - 3 * spiral_of(ten, "entropy_far")) > 0
-    five = spiral_of("ensemble of 5", "NLL") - spiral_of(ten, "NLL")
-    assert lower_end(five) < 0 < -lower_end(-five)
-
-
-def test_svi_spiral_linearised_laplace_doubts_everywhere_under_the_wide_prior(spiral_of):
-    off = spiral_of("Laplace, prior sd 10", "NLL") - spiral_of("NUTS, prior sd 10", "NLL")
-    assert lower_end(off) > 0.1
 
 
 @pytest.fixture(scope="module")
