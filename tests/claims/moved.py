@@ -44,7 +44,7 @@ class Moved:
         """Return a stored result with its numbers where the last move has put them."""
         if name not in self.results:
             self.results[name] = self.stored(name)
-            found = [*with_errors(self.results[name]["rows"])]
+            found = [*with_errors(self.results[name].get("rows", []))]
             values = np.array([part[key] for part, key, _ in found], float)
             errors = np.array([error for *_, error in found], float)
             self.places[name] = [(part, key) for part, key, _ in found], values, errors

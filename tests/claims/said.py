@@ -5,6 +5,7 @@ def test_one_network_for_all_tasks_is_poor(): ...
 """
 
 import functools
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -13,10 +14,12 @@ ROOT = Path(__file__).parents[2]
 
 
 class Claim(NamedTuple):
-    """Assertions on stored numbers, and the share of moves in which they may fall."""
+    """Assertions on stored numbers, the pages that say them, and the share of moves of the numbers
+    in which they may fall.
+    """
 
     holds: Callable[[], None]
-    page: str
+    pages: tuple[str, ...]
     falls: float
 
 
@@ -34,7 +37,8 @@ def says(page: str, *sentences: str, falls: float = 0.0) -> Callable:
     """
 
     def tie(test):
-        if not sentences or test.__code__.co_argcount:
+        holds = inspect.unwrap(test)
+        if not sentences or holds.__code__.co_argcount:
             raise ValueError(f"{test.__name__}: expected sentences, and a test without arguments")
 
         @functools.wraps(test)
@@ -43,8 +47,9 @@ def says(page: str, *sentences: str, falls: float = 0.0) -> Callable:
                 assert on_page(page, sentence), f"{page} no longer says: {sentence}"
             test()
 
-        holds = getattr(test, "__wrapped__", test)
-        CLAIMS[f"{holds.__module__}.{holds.__name__}"] = Claim(holds, page, falls)
+        name = f"{holds.__module__}.{holds.__name__}"
+        one = CLAIMS.get(name, Claim(holds, (), 0.0))
+        CLAIMS[name] = Claim(holds, (*one.pages, page.replace("-", "_")), max(one.falls, falls))
         return tied
 
     return tie

@@ -100,9 +100,9 @@ def test_that_sharing_weights_does_harm_is_not_shown():
 )
 def test_pooling_gains_over_the_standard_normal_prior_nearly_everywhere():
     gains = {setting: gain(setting, PLAIN) for setting in settings()}
-    # with 200 labels the Monte Carlo error of three data sets moves an end by some 0.001
-    shown = {setting for setting in gains if lower_end(gains[setting]) > -0.002}
-    assert gains.keys() - shown == {"18, 15", "2, 5"}
+    # an end is known to some 0.001 by Monte Carlo error
+    ends = {setting: lower_end(of_sets) for setting, of_sets in gains.items()}
+    assert max(ends.pop("18, 15"), ends.pop("2, 5")) < 0.001 and min(ends.values()) > -0.003
     assert max(gains, key=lambda setting: gains[setting].mean()) == "50, 50"
 
 
