@@ -7,7 +7,7 @@ networks. A fresh density for every seed, so that every run compiles; a second r
 density shows what is left without. Arguments: [seeds] [draws].
 """
 
-from helpers import data, densities, diagnostics, hierarchical, mcmc, networks, predict
+from helpers import data, densities, diagnostics, hierarchical, mcmc, networks, predict, tempering
 
 import resource
 import sys
@@ -16,8 +16,6 @@ from functools import partial
 
 import jax
 import numpy as np
-
-from experiments import shared
 
 NETWORK = networks.MLP()
 
@@ -37,7 +35,9 @@ def hierarchical_run(seed, num_samples, tasks):
     for _ in range(2):
         begin = time.perf_counter()
         starts = mcmc.normal_starts(key_start, shapes, (4,))
-        starts, _ = shared.agreed_starts(key_tempered, log_density, starts, seen, max_tree_depth=6)
+        starts, _ = tempering.agreed_starts(
+            key_tempered, log_density, starts, seen, max_tree_depth=6
+        )
         posterior = mcmc.sample(key_chains, log_density, starts, **second)
         seconds.append(time.perf_counter() - begin)
     p = jax.jit(partial(predict.probabilities, logits))(posterior.draws, tasks.x_test)
@@ -57,7 +57,8 @@ def main():
         )
         print(
             f"hierarchical, seed {seed}: {first:.1f} s, again without compilation {second:.1f} s, "
-            f"ESS of predictions (p5) {ess:.0f}, R-hat (p99) {rhat_predictions:.3f}, of log sd {rhat_log_sd:.3f}",
+            f"ESS of predictions (p5) {ess:.0f}, "
+            f"R-hat (p99) {rhat_predictions:.3f}, of log sd {rhat_log_sd:.3f}",
             flush=True,
         )
     weights = jax.eval_shape(NETWORK.init, jax.random.key(0), tasks.x_train[0])

@@ -1,8 +1,8 @@
 """The thin package that the chapters import, one module at a time. Import it before BlackJAX.
 
 ``data -> networks -> densities, hierarchical -> mcmc (hmc), sgmcmc (sgfs), svi -> predict ->
-metrics -> plots``: a module imports only from those on its left. ``checks``, ``common`` and
-``progress`` serve all, ``diagnostics`` and ``verify`` judge samplers.
+metrics -> plots``: a module imports only from those on its left. ``checks``, ``common``, ``pages``
+and ``progress`` serve all. ``diagnostics`` and ``verify`` judge samplers.
 
 Importing the package sets how XLA compiles for a processor, in the notebooks, in scripts and in the
 tests alike.
@@ -19,7 +19,8 @@ from importlib.metadata import version
 # function, not one call a step; what reads the same data is fused, which only XLA's older emitter
 # survives, and that compiles faster; sums stay in the loop and are not handed to a library.
 FLAGS = (
-    "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000,xla_cpu_use_multi_output_fusion=true "
+    "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000,"
+    "xla_cpu_use_multi_output_fusion=true "
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_experimental_ynn_fusion_type=-reduce"
 )
 if platform.machine().lower() in ("x86_64", "amd64"):
@@ -30,8 +31,9 @@ JAXLIB = "0.10.2"  # of the lock: its XLA knows all of them
 
 
 def _set_flags():
-    """Put the flags into the environment, where XLA finds them when JAX's backend starts; the
-    caller's win.
+    """Put the flags into the environment, where XLA finds them when JAX's backend starts.
+
+    Those that the environment has already come last, and win.
     """
     given = os.environ.get("XLA_FLAGS", "")
     if FLAGS.split()[0] in given.split():
@@ -39,8 +41,9 @@ def _set_flags():
     bridge = sys.modules.get("jax._src.xla_bridge")
     if bridge is not None and bridge.backends_are_initialized():
         warnings.warn(
-            "helpers was imported after JAX had started, so that XLA's flags come too late: everything works, at half "
-            "the speed and with other draws. Import helpers before blackjax, whose import starts JAX.",
+            "helpers was imported after JAX had started, so that XLA's flags come too late: "
+            "everything works, at half the speed and with other draws. "
+            "Import helpers before blackjax, whose import starts JAX.",
             RuntimeWarning,
             stacklevel=3,
         )
@@ -50,8 +53,9 @@ def _set_flags():
         flags = [flag for flag in flags if flag not in _unknown(flags)]
         if left := sorted({*FLAGS.split()} - {*flags}):
             warnings.warn(
-                f"The XLA of jaxlib {found} does not know {' '.join(left)}, which helpers leaves out: everything "
-                f"works, with other draws and at another speed than with jaxlib {JAXLIB}, for which the book is made.",
+                f"The XLA of jaxlib {found} does not know {' '.join(left)}, which helpers leaves "
+                "out: everything works, with other draws and at another speed than with jaxlib "
+                f"{JAXLIB}, for which the book is made.",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -59,8 +63,9 @@ def _set_flags():
 
 
 def _unknown(flags):
-    """Return which flags the installed XLA does not know. It ends a process that has one, so others
-    try.
+    """Return which flags the installed XLA does not know.
+
+    It ends a process that has such a flag, so other processes try.
     """
     start = [sys.executable, "-c", "import jax; jax.devices()"]
     known = flags

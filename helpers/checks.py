@@ -1,5 +1,6 @@
-"""What is asked of input, in one place, such as ``checks.count(least=2, size=size)``: if not, a
-``ValueError``.
+"""Checks of what functions are given, such as ``checks.count(least=2, size=size)``.
+
+Each raises a ValueError that names the argument, what was given and what was expected.
 """
 
 import jax
@@ -9,15 +10,25 @@ from jaxtyping import Array, ArrayLike
 
 
 def count(least: int = 1, **sizes: int) -> None:
-    """Each size, by its name, is an integer of ``least`` or more."""
+    """Check that each size, by its name, is an integer of ``least`` or more.
+
+    ValueError: one that is not.
+    """
     for name, size in sizes.items():
         if not np.isfinite(size) or size != int(size) or size < least:
             raise ValueError(f"{name}: given {size}, expected an integer of {least} or more")
 
 
 def number(low: float = 0.0, high: float = np.inf, closed: bool = False, **numbers: float) -> None:
-    """Each number, by its name, lies between ``low`` and ``high``; ``closed``: it may be ``low``
-    itself.
+    """Check that each number, by its name, lies between two bounds.
+
+    Args:
+        low: the lower bound, which a number must exceed.
+        high: the upper bound, which a number must stay below; infinity for any finite number.
+        closed: whether a number may be equal to ``low``.
+        numbers: the numbers, by the names that the error says.
+
+    ValueError: one that does not, or is not a number.
     """
     for name, value in numbers.items():
         if not (low < value < high or (closed and value == low)):
@@ -28,7 +39,10 @@ def number(low: float = 0.0, high: float = np.inf, closed: bool = False, **numbe
 
 
 def finite(**trees: ArrayLike) -> None:
-    """Every number of each tree, by its name, is finite."""
+    """Check that every number of each pytree, by its name, is finite.
+
+    ValueError: one that has others; it says how many.
+    """
     for name, tree in trees.items():
         bad = sum(np.count_nonzero(~np.isfinite(leaf)) for leaf in jax.tree.leaves(tree))
         if bad:
@@ -36,7 +50,12 @@ def finite(**trees: ArrayLike) -> None:
 
 
 def leading(name: str, tree, axes: tuple[str, ...]) -> tuple[int, ...]:
-    """All leaves begin with the same axes, none empty; return their lengths."""
+    """Return the lengths of the leading axes that all leaves of a pytree have in common.
+
+    ``axes`` are their names, as the error says them.
+
+    ValueError: no leaves, too few axes, lengths that differ between leaves, a length of 0.
+    """
     shapes = [jnp.shape(leaf)[: len(axes)] for leaf in jax.tree.leaves(tree)]
     if not shapes or len(set(shapes)) > 1 or len(shapes[0]) < len(axes) or 0 in shapes[0]:
         raise ValueError(
@@ -46,15 +65,22 @@ def leading(name: str, tree, axes: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def labels(y: ArrayLike, num_classes: int = 2) -> None:
-    """Labels are 0, 1 and so on."""
+    """Check that labels, of any shape, are among 0, 1, ..., ``num_classes - 1``.
+
+    ValueError: another label.
+    """
     if not np.isin(y, range(num_classes)).all():
         raise ValueError(
-            f"y: given labels {np.unique(y).tolist()}, expected {' and '.join(map(str, range(num_classes)))}"
+            f"y: given labels {np.unique(y).tolist()}, "
+            f"expected {' and '.join(map(str, range(num_classes)))}"
         )
 
 
 def probabilities(p: Array, y: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of class 1 and labels of one shape, not empty; return both as vectors."""
+    """Return probabilities of class 1 and their labels, of one shape, as vectors [point].
+
+    ValueError: shapes that differ, no points, values outside [0, 1], labels other than 0 and 1.
+    """
     if jnp.shape(p) != jnp.shape(y) or jnp.size(p) == 0:
         raise ValueError(
             f"p, y: given shapes {jnp.shape(p)} and {jnp.shape(y)}, expected the same, not empty"

@@ -7,22 +7,28 @@ Stored results are read by name, and all leaves of a tree are indexed at once.
 """
 
 import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import jax
+from jaxtyping import Array, Key
 
 # An installed package has the stored results inside; a checkout has them where `make results`
 # writes them.
-INSIDE, BESIDE = (
+IN_PACKAGE, IN_CHECKOUT = (
     Path(__file__).with_name("results"),
     Path(__file__).resolve().parents[1] / "book/results",
 )
-RESULTS = INSIDE if INSIDE.is_dir() else BESIDE
+RESULTS = IN_PACKAGE if IN_PACKAGE.is_dir() else IN_CHECKOUT
 
 
 def take(tree: Any, index: Any) -> Any:
-    """Return ``leaf[index]`` of every leaf: ``take(posterior, 3)`` is that of task 3."""
+    """Return ``leaf[index]`` of every leaf of a pytree: of a posterior of several tasks,
+    ``take(posterior, 3)`` is that of task 3.
+    """
     return jax.tree.map(lambda leaf: leaf[index], tree)
 
 
@@ -41,3 +47,20 @@ def read_result(name: str) -> dict:
             f"name: given {name!r}, expected one of {known or f'the files of {RESULTS}'}"
         )
     return json.loads(path.read_text())
+
+
+@contextmanager
+def mixed_types() -> Iterator[None]:
+    """Let a library mix types and ranks of arrays within a ``with``, whatever JAX is set to."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+def key(seed: int, *names: str | int) -> Key[Array, ""]:
+    """Return the key of a name, ``key(3001, "data", redraw)``: it depends on nothing that stands
+    beside it.
+    """
+    found = jax.random.key(seed)
+    for name in names:
+        found = jax.random.fold_in(found, zlib.crc32(str(name).encode()))
+    return found

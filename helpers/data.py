@@ -27,8 +27,8 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(128)
 class Points(NamedTuple):
     """Labelled points of one problem."""
 
-    x: Float[Array, "point 2"]
-    y: Int[Array, " point"]
+    x: Float[Array, "point 2"]  # coordinates
+    y: Int[Array, " point"]  # class, 0 or 1
 
 
 class Tasks(NamedTuple):
@@ -48,6 +48,8 @@ class Tasks(NamedTuple):
 def two_moons(key: Key[Array, ""], num_points: int = 1000, noise: float = 0.3) -> Points:
     """Draw independent points of the raw generator, neither scaled nor rotated; labels are fair
     coins.
+
+    ``noise`` is the standard deviation of the normal noise of each coordinate.
 
     ValueError: no points, or a noise that is negative or not finite.
     """
@@ -70,7 +72,14 @@ def rotated_moons(
     """Draw independent tasks, each scaled by its training points alone, then turned by an angle
     from N(0, 90 degrees).
 
-    ValueError: no tasks, fewer than 2 training points or no test points, bad noise.
+    Args:
+        num_tasks: how many; the leading axis of all that is returned.
+        num_train: training points of each task.
+        num_test: test points of each task.
+        noise: standard deviation of each raw coordinate's noise.
+
+    ValueError: no tasks, fewer than 2 training points, no test points, or a noise that is negative
+        or not finite.
     """
     checks.count(num_tasks=num_tasks, num_test=num_test)
     checks.count(least=2, num_train=num_train)
@@ -83,8 +92,8 @@ def rotated_moons(
 
 
 def source_moons() -> Tasks:
-    """Rebuild the 18 tasks of Wiecki (2018): numpy seed 31, 50 + 50 points, noise 0.3; scaled by
-    all, as published.
+    """Rebuild the 18 tasks of Wiecki (2018): NumPy's seed 31, 50 training and 50 test points a
+    task, noise 0.3; each task is scaled by all of its points, as published.
     """
     rng = np.random.RandomState(31)
     x, y, angles = [], [], []
@@ -127,6 +136,11 @@ def redraw_test(
 ) -> Tasks:
     """Return the same tasks with fresh test points, enough to score a method without much error.
 
+    Args:
+        tasks: what the angles, the scaling and the training points are taken from.
+        num_test: test points of each task.
+        noise: standard deviation of each raw coordinate's noise.
+
     ValueError: no test points, or a noise that is negative or not finite.
     """
     checks.count(num_test=num_test)
@@ -138,10 +152,10 @@ def redraw_test(
 
 
 def moons_log_density(x: Float[Array, "point 2"], noise: float = 0.3) -> Float[Array, "2 point"]:
-    """Return the generator's exact log p(x | y) at raw points, for y = 0 and 1.
+    """Return the generator's exact log p(x | y) at raw points, in nats, for y = 0 and 1.
 
-    The noise's normal density averaged over the class's arc, by 128 Gauss-Legendre nodes: relative
-    error below 1e-4.
+    It is the noise's normal density averaged over the class's arc, by 128 Gauss-Legendre nodes:
+    relative error below 1e-4.
 
     ValueError: a noise below 0.05, where the arc would need more nodes.
     """
@@ -160,7 +174,10 @@ def moons_log_density(x: Float[Array, "point 2"], noise: float = 0.3) -> Float[A
 
 
 def moons_probability(x: Float[Array, "point 2"], noise: float = 0.3) -> Float[Array, " point"]:
-    """Return the generator's exact p(y = 1 | x) at raw points; the classes are equally frequent."""
+    """Return the generator's exact p(y = 1 | x) at raw points; the classes are equally frequent.
+
+    ValueError: a noise below 0.05.
+    """
     first, second = moons_log_density(x, noise)
     return jax.nn.sigmoid(second - first)
 
@@ -170,6 +187,8 @@ def bayes_optimum(
 ) -> Float[Array, "task point"]:
     """Return the exact p(y = 1 | x) at points in each task's own coordinates: nobody's expected
     scores are better.
+
+    ValueError: a noise below 0.05.
     """
     return jax.lax.map(lambda points: moons_probability(points, noise), to_raw(tasks, x))
 
@@ -186,12 +205,18 @@ def to_raw(tasks: Tasks, x: Float[Array, "task point 2"]) -> Float[Array, "task 
 def to_task(
     raw: Float[Array, "point 2"], angle: Array, location: Array, scale: Array
 ) -> Float[Array, "point 2"]:
-    """Scale raw points and turn them, as one task of ``Tasks``."""
+    """Scale raw points and turn them, as one task of ``Tasks``.
+
+    Args:
+        angle: in radians, counter-clockwise, no axis.
+        location: what is subtracted, [2].
+        scale: what is divided by after that, [2].
+    """
     return ((raw - location[None, :]) / scale[None, :]) @ _rotation(angle).T
 
 
 def unit(angle: Float[Array, "*point"]) -> Float[Array, "*point 2"]:
-    """Return the points of the unit circle at angles."""
+    """Return the points of the unit circle at angles in radians."""
     return jnp.stack([jnp.cos(angle), jnp.sin(angle)], axis=-1)
 
 

@@ -27,8 +27,8 @@ POSITIVE = tfb.Exp()
 class Observed(NamedTuple):
     """Points with labels or measurements; with tasks, a leading axis [task] on everything."""
 
-    x: Float[Array, "*task point feature"]
-    y: Int[Array, "*task point"] | Float[Array, "*task point"]
+    x: Float[Array, "*task point feature"]  # features of the points
+    y: Int[Array, "*task point"] | Float[Array, "*task point"]  # class by index, or measurement
     # power of the likelihood; 1: seen; 0: held out, or padding; between: tempered
     weight: Float[Array, "*task point"]
     # what the prior's draws of each layer are multiplied by
@@ -46,9 +46,14 @@ def observe(
     """Check points and put them together with their weights and, where the prior is fixed, its
     scales.
 
-    One weight, or a row of scales [layer], serves all. Scales [task, layer] with x [point, feature]
-    repeat the points for each row, so that several priors are tasks of one program.
-    ``num_classes=None``: y are measurements.
+    Args:
+        x: points, [point, feature]; with tasks, [task, point, feature].
+        y: labels or measurements, [point] or [task, point].
+        prior_scales: what the prior's draws of each layer are multiplied by. A row [layer] serves
+            all tasks. Rows [task, layer] with x [point, feature] repeat the points for each row, so
+            that several priors are tasks of one program. None where the prior is learnt.
+        weight: power of each point's likelihood, of the shape of y; one number serves all.
+        num_classes: labels are 0, ..., ``num_classes - 1``; None: y are measurements.
 
     ValueError: no tasks or points, shapes that do not fit, values that are not finite, labels
         outside the classes, scales that are not positive, weights outside [0, 1].
@@ -56,7 +61,8 @@ def observe(
     x, y, weight = np.asarray(x), np.asarray(y), np.asarray(weight, np.float32)
     if x.ndim not in (2, 3) or x.shape[:-1] != y.shape or 0 in x.shape:
         raise ValueError(
-            f"x, y: given shapes {x.shape} and {y.shape}, expected [(task,) point, feature] and [(task,) point], none 0"
+            f"x, y: given shapes {x.shape} and {y.shape}, "
+            "expected [(task,) point, feature] and [(task,) point], none 0"
         )
     checks.finite(x=x)
     if num_classes is None:
@@ -83,7 +89,8 @@ def observe(
             )
         if x.ndim == 3 and scales.ndim == 2 and len(x) != len(scales):
             raise ValueError(
-                f"prior_scales: given {len(scales)} rows, expected one for each of the {len(x)} tasks"
+                f"prior_scales: given {len(scales)} rows, "
+                f"expected one for each of the {len(x)} tasks"
             )
         tasks = tasks or scales.shape[:-1]
         parts.append((scales, 1, np.float32))
@@ -98,21 +105,25 @@ def observe(
 def bernoulli_log_likelihood(
     logits: Float[Array, "*point"], y: Int[Array, "*point"]
 ) -> Float[Array, "*point"]:
-    """Return the log likelihood of each label given its logit."""
+    """Return the log likelihood, in nats, of each label given its logit."""
     return y.astype(logits.dtype) * logits - jax.nn.softplus(logits)
 
 
 def categorical_log_likelihood(
     logits: Float[Array, "*point class"], y: Int[Array, "*point"]
 ) -> Float[Array, "*point"]:
-    """Return the log likelihood of each label given the logits of its classes."""
+    """Return the log likelihood, in nats, of each label given the logits of its classes."""
     # TFP's categorical broadcasts against the strict rules of the tests
     log_p = jax.nn.log_softmax(logits, axis=-1)
     return jnp.take_along_axis(log_p, y[..., None], axis=-1)[..., 0]
 
 
 def label_log_likelihood(network: nn.Module) -> Callable[[dict, Observed], Float[Array, "*point"]]:
-    """Return ``f(params, observed)``, the log likelihood of each label times its weight."""
+    """Return ``f(params, observed)``, the log likelihood of each label times its weight.
+
+    A network of one output gives logits of class 1, one of several outputs those of as many
+    classes.
+    """
     of_labels = bernoulli_log_likelihood if network.num_outputs == 1 else categorical_log_likelihood
     return lambda params, observed: (
         observed.weight * of_labels(network.apply(params, observed.x), observed.y)
@@ -124,8 +135,12 @@ def log_prior(params: dict, scales: Float[Array, " layer"], prior: Any = None) -
     their layer's scale.
 
     Args:
+        params: of an ``MLP``, ``{"params": {"Dense_0": {"kernel": ...}, ...}}``.
+        scales: positive, in the order of the layers.
         prior: a distribution of one number, with ``log_prob`` (TFP's or NumPyro's); or one a layer,
             ``{"Dense_0": ...}``; N(0, 1) by default.
+
+    ValueError: another number of scales than of layers.
     """
     layers = params["params"]
     if len(layers) != scales.shape[0]:
@@ -146,8 +161,10 @@ def log_prior(params: dict, scales: Float[Array, " layer"], prior: Any = None) -
 
 
 def flat_log_density(network: nn.Module) -> Callable[[dict, Observed], Float[Array, ""]]:
-    """Return the log posterior, up to a constant, of one network on one task; several outputs are
-    as many classes.
+    """Return ``f(params, observed)``, the log posterior, up to a constant, of one network on one
+    task; several outputs are as many classes.
+
+    Each layer has the prior N(0, its scale squared), scales from ``observed.prior_scales``.
     """
     of_labels = label_log_likelihood(network)
     return lambda params, observed: (
@@ -158,13 +175,17 @@ def flat_log_density(network: nn.Module) -> Callable[[dict, Observed], Float[Arr
 def informed_log_density(
     network: nn.Module, prior: Any, whiten: tfb.Bijector, num_features: int
 ) -> Callable[[Float[Array, " weight"], Observed], Float[Array, ""]]:
-    """Return the log posterior, up to a constant, of one network on one task under any prior of all
-    its weights.
+    """Return ``f(position, observed)``, the log posterior, up to a constant, of one network on one
+    task under any prior of all its weights.
 
-    The position is in the coordinates of ``whiten``, ``weights = whiten.forward(position)``, in
-    which a prior of strong correlations and unequal scales is near N(0, 1); the Jacobian is in the
-    density. The prior is of the weights as one vector, with ``log_prob`` and ``event_shape``, TFP's
-    or NumPyro's.
+    Args:
+        network: the weights are its parameters as one vector, in the order of ``ravel_pytree``.
+        prior: distribution of that vector, with ``log_prob`` and ``event_shape``, TFP's or
+            NumPyro's.
+        whiten: gives the weights of a position, ``whiten.forward(position)``, so that a prior of
+            strong correlations and unequal scales is near N(0, 1) in positions. Its Jacobian is in
+            the density.
+        num_features: how many numbers describe a point.
 
     ValueError: a prior of another number of weights than the network has.
     """
@@ -186,8 +207,11 @@ def informed_log_density(
 def regression_log_prior(
     prior: Any, noise_scale: float = 0.5
 ) -> Callable[[dict, Observed], Float[Array, ""]]:
-    """Return the normalized log prior of the weights and of log noise; see
-    ``regression_log_density``.
+    """Return ``f(position, observed)``, the normalized log prior of the weights and of log noise.
+
+    Arguments and position are those of ``regression_log_density``.
+
+    ValueError: as ``regression_log_density``.
     """
     for part in prior.values() if isinstance(prior, dict) else [prior]:
         at = np.asarray(part.log_prob(jnp.array(0.5)))
@@ -209,8 +233,9 @@ def regression_log_prior(
 def regression_log_likelihood(
     network: nn.Module,
 ) -> Callable[[dict, Observed], Float[Array, " point"]]:
-    """Return the log likelihood of each measurement times its weight, as a function of the position
-    and the data.
+    """Return ``f(position, observed)``, the log likelihood of each measurement times its weight.
+
+    The position is that of ``regression_log_density``.
     """
 
     def log_likelihood(position, observed):
@@ -226,11 +251,12 @@ def regression_log_likelihood(
 def regression_log_density(
     network: nn.Module, prior: Any, noise_scale: float = 0.5
 ) -> Callable[[dict, Observed], Float[Array, ""]]:
-    """Return log prior + log likelihood of a network that predicts the mean of normal measurements.
+    """Return ``f(position, observed)``, log prior + log likelihood of a network that predicts the
+    mean of normal measurements.
 
-    A position is ``{"params": the network's, "log_noise": []}``; the noise's standard deviation is
-    half-Cauchy, of median ``noise_scale``; the prior is as in ``log_prior``. To be called outside
-    of ``jit``.
+    A position is ``{"params": the network's, "log_noise": []}``. The noise's standard deviation is
+    half-Cauchy, of median ``noise_scale``, in the unit of the measurements. The prior is as in
+    ``log_prior``. To be called outside of ``jit``.
 
     ValueError: a prior whose log density is not finite (a negative sd, say), a noise scale that is
     not positive.

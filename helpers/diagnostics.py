@@ -10,6 +10,7 @@ its predictions and its log density must.
 """
 
 from helpers import checks
+from helpers.common import mixed_types
 from helpers.mcmc import Posterior
 
 import warnings
@@ -40,7 +41,7 @@ class Summary(NamedTuple):
 
     rhat: Float[np.ndarray, " quantity"]  # the larger of those of location and of spread
     ess_bulk: Float[np.ndarray, " quantity"]  # of all chains together
-    ess_tail: Float[np.ndarray, " quantity"]
+    ess_tail: Float[np.ndarray, " quantity"]  # the lesser of those of the 5 % and 95 % quantiles
     # of chains taken one at a time, summed: location's or spread's
     ess_alone: Float[np.ndarray, " quantity"]
     # what chance explains of R-hat, shared by these quantities
@@ -83,7 +84,8 @@ def summarize(values: Any) -> Summary:
     for leaf in leaves:
         if leaf.ndim < 2 or leaf.shape[0] < 2 or leaf.shape[1] < 8:
             raise ValueError(
-                f"values: given shape {leaf.shape}, expected [chain, draw, ...], 2 chains and 8 draws"
+                f"values: given shape {leaf.shape}, "
+                "expected [chain, draw, ...], 2 chains and 8 draws"
             )
     columns = [
         column for leaf in leaves for column in np.moveaxis(leaf.reshape(*leaf.shape[:2], -1), 2, 0)
@@ -116,16 +118,22 @@ def rhat_bound(
     R-hat halves M chains of N draws and compares the means of the halves. Of chains with one common
     distribution each mean has the variance 2 M / ESS, in units of that of a draw, so that
 
-        R-hat^2 = 1 - 2 / N + (2 M / ESS) F,    F ~ Fisher's F with 2 M - 1 and ESS / 5 degrees of freedom,
+        R-hat^2 = 1 - 2 / N + (2 M / ESS) F,
 
-    where ESS / 5 stands for the error of the estimated ESS and was found by simulation. ArviZ's
-    R-hat is the larger of two, of location and of spread, so each has half of ``chance``;
-    ``tests/test_diagnostics.py`` simulates it. For an ESS of 400 and 2000 in four chains of 1000
-    draws it is 1.062 and 1.010.
+    where F is Fisher's, with 2 M - 1 and ESS / 5 degrees of freedom. ESS / 5 stands for the error
+    of the estimated ESS and was found by simulation. ArviZ's R-hat is the larger of two, of
+    location and of spread, so each has half of ``chance``; ``tests/test_diagnostics.py`` simulates
+    it. For an ESS of 400 and 2000 in four chains of 1000 draws it is 1.062 and 1.010.
 
-    ``ess_alone`` is of the chains taken one at a time, summed. That of all chains together will not
-    do: it falls as chains disagree, and a bound from it rejects nothing. ``num_draws`` is of each
-    chain; quantities share ``chance``.
+    The ESS is of the chains taken one at a time, summed. That of all chains together will not do:
+    it falls as chains disagree, and a bound from it rejects nothing.
+
+    Args:
+        ess_alone: effective sample size of each quantity, as ``Summary`` has it.
+        num_quantities: how many quantities share ``chance``.
+        num_draws: of each chain, N.
+        num_chains: M.
+        chance: probability that any of these quantities exceeds its bound if chains have converged.
 
     ValueError: no quantity, fewer than 8 draws or 2 chains, a chance that is no probability.
     """
@@ -147,7 +155,7 @@ def standard_error(
     The ESS is that of all chains together, so that chains that disagree make the error larger; and
     never more than the number of draws, since one above it, of draws that alternate, is poorly
     known. With an ESS of 200 or more a mean is off by more than 5 of these with probability 1e-5 at
-    most (``tests/test_diagnostics.py``).
+    most (``tests/test_diagnostics.py``). The unit is that of the values.
     """
     values = np.asarray(values, np.float64)
     flat = np.moveaxis(values.reshape(*values.shape[:2], -1), 2, 0)
@@ -162,7 +170,8 @@ def nll_error(p: Float[np.ndarray, "chain draw *point"], y: Float[np.ndarray, "*
 
     Where the average moves from q to q + d, the NLL moves by -mean(d / q), q the probability of the
     label, to first order: so the error is that of the mean over draws of mean(q_draw / q), mean
-    over points. ``p`` is of class 1 under each draw; or of what happened, if ``y`` is 1 throughout.
+    over points. ``p`` is the probability of class 1 under each draw; or of what happened, if ``y``
+    is 1 throughout.
     """
     p = np.asarray(p, np.float64)
     q = np.where(np.asarray(y) == 1, p, 1 - p)
@@ -172,7 +181,7 @@ def nll_error(p: Float[np.ndarray, "chain draw *point"], y: Float[np.ndarray, "*
 
 def leave_one_out(log_likelihood: Float[Array, "chain draw point"]) -> LeaveOneOut:
     """Estimate leave-one-out predictive densities by BlackJAX's PSIS (Vehtari, Gelman and Gabry
-    2017).
+    2017), from the log likelihood of each point under each draw, in nats.
 
     ValueError: another number of axes, or values that are not finite.
     """
@@ -182,7 +191,7 @@ def leave_one_out(log_likelihood: Float[Array, "chain draw point"]) -> LeaveOneO
             f"log_likelihood: given shape {log_likelihood.shape}, expected [chain, draw, point]"
         )
     flat = jnp.moveaxis(log_likelihood.reshape(-1, log_likelihood.shape[-1]), 1, 0)
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+    with mixed_types():
         return _leave_one_out(flat)
 
 
@@ -198,6 +207,8 @@ def check(posterior: Posterior, predictions: Any, **others: Any) -> Check:
 
     ``predictions`` and ``others``, such as ``log_sd=posterior.draws["log_sd"]``, are pytrees,
     leading axes [chain, draw]; with tasks, [task, chain, draw]. They may be thinned.
+
+    ValueError: as ``summarize``.
     """
     log_density = posterior.stats.log_density
     groups = {"predictions": predictions, "log density": log_density}

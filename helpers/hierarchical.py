@@ -7,7 +7,8 @@ layers. A layer that is not in ``mean`` has mean 0; one that is not in ``offset`
 all tasks.
 
     observed = densities.observe(x, y)  # [task, point, feature] and [task, point]
-    starts = mcmc.normal_starts(key, hierarchical.shapes(network, num_tasks=18, num_features=2), (4,))
+    shapes = hierarchical.shapes(network, num_tasks=18, num_features=2)
+    starts = mcmc.normal_starts(key_starts, shapes, (4,))
     mcmc.sample(key, hierarchical.log_density(network), starts, data=observed)
 """
 
@@ -32,11 +33,15 @@ def shapes(
     special: Sequence[str] | None = None,
     sd_per_weight: bool = False,
 ) -> dict:
-    """Return the shapes of one position.
+    """Return the shapes and types of one position.
 
-    ``means`` are the layers whose mean is learnt, ``special`` those whose weights differ from task
-    to task; all by default. ``sd_per_weight``: a standard deviation for each weight instead of one
-    a layer.
+    Args:
+        num_tasks: leading axis of the offsets.
+        num_features: how many numbers describe a point.
+        means: names of the layers whose mean is learnt; all by default.
+        special: names of the layers whose weights differ from task to task; all by default.
+        sd_per_weight: whether each weight has a standard deviation of its own, instead of one for
+            all weights of a layer.
 
     ValueError: no tasks, a layer that the network does not have or that is in neither list.
     """
@@ -46,7 +51,8 @@ def shapes(
     special = list(layers) if special is None else list(special)
     if set(means) | set(special) != set(layers):
         raise ValueError(
-            f"means, special: given {means} and {special}, expected to cover {list(layers)} and no other"
+            f"means, special: given {means} and {special}, "
+            f"expected to cover {list(layers)} and no other"
         )
     scalar = jax.ShapeDtypeStruct((), jnp.float32)
 
@@ -61,7 +67,7 @@ def shapes(
 
 
 def task_weights(position: dict, num_tasks: int) -> dict:
-    """Return the network's parameters for every task, leading axis [task]."""
+    """Return the network's parameters in every task, ``{"params": ...}``, leading axis [task]."""
 
     def one_layer(name):
         if name not in position["offset"]:
@@ -93,7 +99,10 @@ def logits(network: nn.Module) -> Callable[[dict, Array], Array]:
 
 
 def log_prior(position: dict, hyperprior: tfd.Distribution) -> Float[Array, ""]:
-    """Return the log density of means, offsets and log standard deviations, Jacobian included."""
+    """Return the log density of means, offsets and log standard deviations, Jacobian included.
+
+    The hyperprior is that of every standard deviation.
+    """
     normal = [
         tfd.Normal(0.0, 1.0).log_prob(a).sum()
         for a in jax.tree.leaves((position["mean"], position["offset"]))
@@ -108,12 +117,14 @@ def log_prior(position: dict, hyperprior: tfd.Distribution) -> Float[Array, ""]:
 def log_density(
     network: nn.Module, hyperprior: tfd.Distribution | None = None
 ) -> Callable[[dict, Observed], Float[Array, ""]]:
-    """Return the log posterior, up to a constant, of all tasks; standard deviations ~ N+(0, 1) by
-    default.
+    """Return ``f(position, observed)``, the log posterior, up to a constant, of all tasks.
+
+    The hyperprior is that of every standard deviation, N+(0, 1) by default.
+
+    ValueError: in ``f``, labels that are not [task, point].
     """
     hyperprior = tfd.HalfNormal(1.0) if hyperprior is None else hyperprior
-    of_labels = label_log_likelihood(network)
-    total = sum_over_tasks(lambda weights, task: of_labels(weights, task).sum())
+    total = total_log_likelihood(network)
 
     def density(position, observed):
         if observed.y.ndim != 2:
@@ -127,13 +138,22 @@ def log_density(
     return density
 
 
+def total_log_likelihood(network: nn.Module) -> Callable[[dict, Observed], Float[Array, ""]]:
+    """Return ``f(weights, observed)``, the log likelihood of all tasks' labels times their weights.
+
+    ``weights`` are those of ``task_weights``.
+    """
+    of_labels = label_log_likelihood(network)
+    return sum_over_tasks(lambda weights, task: of_labels(weights, task).sum())
+
+
 def sum_over_tasks(function: Callable) -> Callable:
     """Return ``f(weights, tasks)``, the sum of ``function(weights_t, task_t)``, to be
     differentiated by weights alone.
 
-    Each task's gradient is found together with its value, one task after the other, while its few
-    numbers are in the processor's cache. What stands in ``tasks`` is data: its gradient is not
-    found, and is 0.
+    Both are pytrees with leading axis [task], and the function returns one number. Each task's
+    gradient is found together with its value, one task after the other, while its few numbers are
+    in the processor's cache. What stands in ``tasks`` is data: its gradient is not found, and is 0.
     """
 
     @jax.custom_vjp

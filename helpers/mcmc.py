@@ -7,11 +7,13 @@ draws do not depend on how many cores.
 
     starts = mcmc.normal_starts(key_start, shapes, (4,))
     posterior = mcmc.sample(key, log_density, starts, data=observed)
-    posterior = mcmc.sample(key, log_density, mcmc.normal_starts(key_start, shapes, (18, 4)), tasks=observed)
+    starts_of_tasks = mcmc.normal_starts(key_start, shapes, (18, 4))
+    posterior = mcmc.sample(key, log_density, starts_of_tasks, tasks=observed)
 """
 
 from helpers import checks, hmc
 from helpers import progress as lines
+from helpers.common import take
 from helpers.hmc import Stats
 
 import os
@@ -27,40 +29,47 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
-# a metric so much larger or smaller than its fellows' is that of a chain that is stuck
-ASTRAY = np.log(100.0)
+# By how much the mean log inverse metric of a chain may differ from the median chain's; one that
+# differs by more is stuck.
+MAX_LOG_METRIC_DIFFERENCE = np.log(100.0)
 
 
 class Warmup(NamedTuple):
-    """What warm-up learnt, of each chain that went on."""
+    """What warm-up learnt, of each chain that went on: leading axis [chain]; with tasks, [task,
+    chain].
+    """
 
     step_size: Float[Array, "*chain"]
-    # in the order of ``ravel_pytree``; shared by a posterior's chains
+    # the diagonal, in the order of ``ravel_pytree``; shared by a posterior's chains
     inverse_metric: Float[Array, "*chain parameter"]
     mean_steps: Float[Array, "*chain"]  # mean length of a trajectory, m; shared likewise
     # share of the no-U-turn trajectories that ended at ``max_tree_depth``
     at_limit: Float[Array, "*chain"]
-    chain: Int[Array, "*chain"]  # its place among the starts
-    # whether what it learnt entered the averages: a chain that is stuck does not
+    chain: Int[Array, "*chain"]  # its index among the starts
+    # whether what it learnt entered the averages: that of a chain that is stuck does not
     shared: Bool[Array, "*chain"]
     seconds: Float[Array, "*chain"]  # of its core, compiling left out
 
 
 class Posterior(NamedTuple):
-    """Draws, a pytree like one position, their statistics and what warm-up learnt: leading axes
-    [chain, draw].
+    """Draws, a pytree like one position, and their statistics: leading axes [chain, draw]; with
+    tasks, [task, chain, draw].
     """
 
     draws: Any
     stats: Stats
-    warmup: Warmup | None = None  # [chain]
+    warmup: Warmup | None = None  # None where another sampler drew
 
 
 def normal_starts(
     key: Key[Array, ""], position: Any, batch: tuple[int, ...], scale: float = 1.0
 ) -> Any:
-    """Draw dispersed starts N(0, scale) for every leaf of a position (its shapes suffice), leading
-    axes ``batch``.
+    """Draw dispersed starts, independent normal numbers of mean 0.
+
+    Args:
+        position: pytree like one position; shapes, as of ``hierarchical.shapes``, suffice.
+        batch: leading axes of every leaf returned: ``(chains,)``, or ``(tasks, chains)``.
+        scale: standard deviation of every number.
     """
     leaves, structure = jax.tree.flatten(position)
     shapes = tuple((*batch, *jnp.shape(leaf)) for leaf in leaves)
@@ -82,7 +91,7 @@ def _normals(key, scale, shapes):
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return how many processor cores this process may use."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min(allowed, os.cpu_count())
 
@@ -113,14 +122,15 @@ def sample(
     likely.
 
     Args:
-        log_density: up to a constant, of one position; then of a task if there are tasks, then of
-            the data if there are any. A second call with the same function and shapes compiles
-            nothing again.
+        log_density: up to a constant, in nats, of one position; then of a task if there are tasks,
+            then of the data if there are any. A second call with the same function and shapes
+            compiles nothing again.
         initial_positions: pytree of dispersed starts, leading axis [chain]; with tasks, [task,
             chain].
         data: what all chains share, any pytree.
         tasks: pytree with leading axis [task]: the tasks are independent posteriors.
-        num_warmup, num_samples: draws of each chain that are thrown away, and that are kept.
+        num_warmup: draws of each chain that are thrown away.
+        num_samples: draws of each chain that are kept.
         target_acceptance: mean acceptance that the step size is tuned to.
         max_tree_depth: a trajectory of warm-up has at most ``2 ** max_tree_depth - 1`` steps.
         choose: given the positions in which the no-U-turn part ends, leading axes like the starts',
@@ -149,109 +159,81 @@ def sample(
     data = jax.tree.map(jnp.asarray, data)
     _check_start(log_density, positions, tasks, data, batch)
     keys = np.asarray(jax.random.key_data(jax.random.split(key, (2, int(np.prod(batch))))))
-    sizes = 3 * num_warmup // 4, num_warmup - 3 * num_warmup // 4, num_samples
-
-    def unit(index, tree):
-        return jax.tree.map(lambda a: a[index], tree)
-
+    num_nuts = 3 * num_warmup // 4
+    lengths = num_nuts, num_warmup - num_nuts, num_samples
     with ThreadPoolExecutor(cores()) as pool, lines.line(progress) as shown:
-        alike = (data,) if shown is None else (data, lines.number(shown))
-
-        def over_units(phase, num_steps, program, arguments):
-            def run(i):
-                begun = time.perf_counter()
-                return jax.tree.map(
-                    np.asarray, program(*unit(i, arguments), *alike)
-                ), time.perf_counter() - begun
-
-            futures = [pool.submit(run, i) for i in range(len(arguments[0]))]
-            parts, seconds = zip(
-                *lines.follow(shown, phase, num_steps * len(futures), futures), strict=True
-            )
-            return jax.tree.map(lambda *leaves: np.stack(leaves), *parts), np.array(seconds)
-
-        # BlackJAX mixes types and ranks; the density itself has just been evaluated under the
-        # caller's rules.
-        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-            arguments = keys[0], positions, tasks
-            settings = log_density, sizes[0], target_acceptance, max_tree_depth
-            first = hmc.warm_up.lower(*settings, *unit(0, arguments), *alike)
-            warm_up = pool.submit(first.compile)  # while the draws are traced
-            learnt = jax.tree.map(lambda a: np.ones(a.shape, a.dtype), first.out_info)
-            second = hmc.draw.lower(
-                log_density,
-                *sizes[1:],
-                target_acceptance,
-                keys[1, 0],
-                learnt,
-                unit(0, tasks),
-                *alike,
-            )
-        draw = pool.submit(second.compile)
-        learnt, seconds = over_units("warm-up", sizes[0], warm_up.result(), arguments)
+        common = (data,) if shown is None else (data, lines.number(shown))
+        units = keys[0], positions, tasks
+        settings = log_density, lengths, target_acceptance, max_tree_depth
+        warm_up, draw = hmc.compiled(pool, *settings, take(units, 0), common)
+        run_units = partial(_run_units, pool, shown, common)
+        learnt, seconds = run_units("warm-up", num_nuts, warm_up.result(), units)
         chain = _going_on(learnt, choose, batch)
-        rows = (
-            chain + batch[-1] * np.arange(np.prod(batch[:-1], dtype=int)).reshape(*batch[:-1], 1)
-        ).ravel()
+        first_unit = batch[-1] * np.arange(np.prod(batch[:-1], dtype=int))  # of each task
+        rows = (chain + first_unit.reshape(*batch[:-1], 1)).ravel()
         batch = chain.shape
-        learnt, tasks, seconds = unit(rows, (learnt, tasks, seconds))
+        learnt, tasks, seconds = take((learnt, tasks, seconds), rows)
         learnt, shared = _share(learnt, batch)
         units = keys[1][: len(rows)], learnt, tasks
-        (*drawn, step_size), more = over_units("draws", sum(sizes[1:]), draw.result(), units)
-    inverse_metric = np.exp(learnt.log_inverse_metric)
-    warmup = (
-        step_size,
-        inverse_metric,
-        learnt.num_steps,
-        learnt.at_limit,
-        chain.ravel(),
-        shared,
-        seconds + more,
+        (*drawn, step_size), more = run_units("draws", sum(lengths[1:]), draw.result(), units)
+    metric, seconds = np.exp(learnt.log_inverse_metric), seconds + more
+    warmup = Warmup(
+        step_size, metric, learnt.num_steps, learnt.at_limit, chain.ravel(), shared, seconds
     )
-    joined = jax.tree.map(
-        lambda leaf: leaf.reshape(*batch, *leaf.shape[1:]), (*drawn, Warmup(*warmup))
-    )
-    posterior = Posterior(*jax.device_put(joined))
+    posterior = Posterior(*jax.device_put(_by_chain((*drawn, warmup), batch)))
     bad = np.argwhere(~_finite((posterior.draws, posterior.stats), batch))
     if len(bad):
         raise FloatingPointError(f"draws of chains {bad.tolist()}: not finite")
     return posterior
 
 
+def _run_units(pool, shown, common, phase, num_steps, program, units):
+    """Run a compiled program on every unit; return what it gives, leading axis [unit], and the
+    seconds of each.
+    """
+
+    def run(i):
+        begun = time.perf_counter()
+        found = jax.tree.map(np.asarray, program(*take(units, i), *common))
+        return found, time.perf_counter() - begun
+
+    futures = [pool.submit(run, i) for i in range(len(units[0]))]
+    found = lines.follow(shown, phase, num_steps * len(futures), futures)
+    parts, seconds = zip(*found, strict=True)
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *parts), np.array(seconds)
+
+
+def _by_chain(tree, batch):
+    """Return a tree with leading axis [unit] with the leading axes of ``batch``."""
+    return jax.tree.map(lambda leaf: leaf.reshape(*batch, *leaf.shape[1:]), tree)
+
+
 def _going_on(learnt, choose, batch):
     """Return which chains of each posterior go on, [*task, kept]."""
     finite = _finite(learnt, batch)
+    lost = np.argwhere(~finite).tolist()
     if choose is not None:
-        kept = np.asarray(
-            choose(jax.tree.map(lambda a: a.reshape(*batch, *a.shape[1:]), learnt.position))
-        )
-        fits = (
-            kept.ndim == len(batch)
-            and kept.shape[:-1] == batch[:-1]
-            and kept.size
-            and kept.dtype.kind == "i"
-        )
-        if (
-            not fits
-            or not np.isin(kept, range(batch[-1])).all()
-            or (np.diff(np.sort(kept, axis=-1)) == 0).any()
-        ):
-            given = f"gave {kept.tolist()}, expected integers {[*batch[:-1], 'kept']} from 0 to {batch[-1] - 1}"
-            raise ValueError(f"choose: {given}, none twice")
+        kept = np.asarray(choose(_by_chain(learnt.position, batch)))
+        _check_choice(kept, batch)
         if not np.take_along_axis(finite, kept, axis=-1).all():
-            raise FloatingPointError(
-                f"choose kept {kept.tolist()}; not finite: {np.argwhere(~finite).tolist()}"
-            )
+            raise FloatingPointError(f"choose kept {kept.tolist()}; not finite: {lost}")
         return kept
-    count, lost = (
-        finite.sum(axis=-1).min(),
-        f"warm-up of chains {np.argwhere(~finite).tolist()}: not finite",
-    )
+    count, message = finite.sum(axis=-1).min(), f"warm-up of chains {lost}: not finite"
     if 2 * count < batch[-1]:
-        raise FloatingPointError(lost)
+        raise FloatingPointError(message)
     if count < batch[-1]:
-        warnings.warn(f"{lost}; {count} of {batch[-1]} chains go on", RuntimeWarning, stacklevel=3)
+        message = f"{message}; {count} of {batch[-1]} chains go on"
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
     return np.argsort(~finite, axis=-1, kind="stable")[..., :count]
+
+
+def _check_choice(kept, batch):
+    """Check that the indices of the chosen chains are [*task, kept], of chains, each once."""
+    fits = kept.ndim == len(batch) and kept.shape[:-1] == batch[:-1] and kept.size
+    known = fits and kept.dtype.kind == "i" and np.isin(kept, range(batch[-1])).all()
+    if not known or (np.diff(np.sort(kept, axis=-1)) == 0).any():
+        expected = f"integers {[*batch[:-1], 'kept']} from 0 to {batch[-1] - 1}, none twice"
+        raise ValueError(f"choose: gave {kept.tolist()}, expected {expected}")
 
 
 def _share(learnt, batch):
@@ -259,7 +241,7 @@ def _share(learnt, batch):
     averages, [*unit].
     """
     size = learnt.log_inverse_metric.mean(axis=-1).reshape(batch)
-    shared = np.abs(size - np.median(size, axis=-1, keepdims=True)) <= ASTRAY
+    shared = np.abs(size - np.median(size, axis=-1, keepdims=True)) <= MAX_LOG_METRIC_DIFFERENCE
     shared |= ~shared.any(axis=-1, keepdims=True)
 
     def mean(values):
@@ -302,9 +284,8 @@ def _check_start(log_density, positions, tasks, data, batch):
     values = _densities(log_density, positions, tasks, data)
     bad = np.argwhere(~np.isfinite(np.asarray(values).reshape(batch)))
     if len(bad):
-        raise ValueError(
-            f"initial_positions: the log density is not finite at {bad.tolist()}, expected a finite start"
-        )
+        given = f"the log density is not finite at {bad.tolist()}"
+        raise ValueError(f"initial_positions: {given}, expected a finite start")
 
 
 def _finite(tree, batch):

@@ -3,7 +3,7 @@
 Of probabilities of class 1, points of any shape; and of curves, where the prediction at a point is
 a mixture of normals, one for each draw: ``mean`` [*draw, point] and ``sd`` [*draw], the noise.
 
-    metrics.scores(p, y)  # {"accuracy %": 89.2, "NLL": 0.26, "Brier": 0.08, "calibration error": 0.02, ...}
+    metrics.scores(p, y)  # {"accuracy %": 89.2, "NLL": 0.26, "Brier": 0.08, ...}
 """
 
 from helpers import checks
@@ -25,7 +25,7 @@ class Calibration(NamedTuple):
     confidence: Float[np.ndarray, " bin"]  # mean predicted probability
     frequency: Float[np.ndarray, " bin"]  # share of class 1
     standard_error: Float[np.ndarray, " bin"]  # of the frequency, when the probabilities are right
-    count: Int[np.ndarray, " bin"]
+    count: Int[np.ndarray, " bin"]  # points
 
 
 def interval(
@@ -45,7 +45,10 @@ def interval(
 
 
 def accuracy(p: Float[Array, "*point"], y: Int[Array, "*point"]) -> float:
-    """Return the share of points whose more probable class is the label."""
+    """Return the share of points whose more probable class is the label.
+
+    ValueError: as ``checks.probabilities``.
+    """
     p, y = checks.probabilities(p, y)
     return float(accuracy_score(y, p > 0.5))
 
@@ -55,6 +58,8 @@ def negative_log_likelihood(p: Float[Array, "*point"], y: Int[Array, "*point"]) 
     probability 0.
 
     scikit-learn's ``log_loss`` would clip that one.
+
+    ValueError: as ``checks.probabilities``.
     """
     p, y = checks.probabilities(p, y)
     with np.errstate(divide="ignore"):
@@ -62,7 +67,10 @@ def negative_log_likelihood(p: Float[Array, "*point"], y: Int[Array, "*point"]) 
 
 
 def brier_score(p: Float[Array, "*point"], y: Int[Array, "*point"]) -> float:
-    """Return the mean squared difference of probability and label (Brier 1950, one class)."""
+    """Return the mean squared difference of probability and label (Brier 1950, one class).
+
+    ValueError: as ``checks.probabilities``.
+    """
     p, y = checks.probabilities(p, y)
     return float(brier_score_loss(y, p, pos_label=1))
 
@@ -99,7 +107,13 @@ def calibration_error(
 
 
 def scores(p: Float[Array, "*point"], y: Int[Array, "*point"]) -> dict[str, float]:
-    """Return one row of the book's tables: no accuracy stands alone."""
+    """Return one row of the book's tables, so that no accuracy stands alone.
+
+    It has "accuracy %", "NLL" in nats, "Brier", "calibration error" and "if calibrated", what that
+    error averages to when the probabilities are right.
+
+    ValueError: as ``checks.probabilities``; fewer points than the ten bins.
+    """
     return _row(
         accuracy(p, y), negative_log_likelihood(p, y), brier_score(p, y), calibration_error(p, y)
     )
@@ -122,7 +136,8 @@ def top_label(
     """
     if jnp.shape(p)[:-1] != jnp.shape(y) or jnp.size(p) == 0:
         raise ValueError(
-            f"p, y: given shapes {jnp.shape(p)} and {jnp.shape(y)}, expected [*point, class] and [*point]"
+            f"p, y: given shapes {jnp.shape(p)} and {jnp.shape(y)}, "
+            "expected [*point, class] and [*point]"
         )
     total = np.asarray(p).sum(axis=-1)
     if not (np.abs(total - 1) < 1e-4).all():
@@ -155,6 +170,8 @@ def mixture_cdf(
 ) -> Float[np.ndarray, " point"]:
     """Return the predictive probability of a value below y, at each point: what ``coverage`` takes.
 
+    ``sd`` is the noise under each draw, in the unit of y.
+
     ValueError: shapes that do not fit, values that are not finite, a noise that is not positive.
     """
     return special.ndtr(_standardized(mean, sd, y)[0]).mean(axis=0)
@@ -164,7 +181,7 @@ def mixture_nll(
     mean: Float[Array, "*draw point"], sd: Float[Array, "*draw"], y: Float[Array, " point"]
 ) -> float:
     """Return the mean negative log predictive density, in nats: each density is averaged over the
-    draws first.
+    draws first. It depends on the unit of y.
 
     ValueError: as ``mixture_cdf``.
     """
@@ -182,7 +199,8 @@ def coverage(cdf: Float[np.ndarray, " point"], level: float) -> float:
     cdf = np.asarray(cdf)
     if not cdf.size or not ((cdf >= 0) & (cdf <= 1)).all():
         raise ValueError(
-            f"cdf: given shape {cdf.shape}, values {cdf.ravel()[:3]}..., expected probabilities, not none"
+            f"cdf: given shape {cdf.shape}, values {cdf.ravel()[:3]}..., "
+            "expected probabilities, not none"
         )
     checks.number(high=1.0, level=level)
     return float((np.abs(cdf - 0.5) <= level / 2).mean())
@@ -200,7 +218,8 @@ def _standardized(mean, sd, y):
     ):
         given = f"{mean.shape}, {sd.shape} and {y.shape}"
         raise ValueError(
-            f"mean, sd, y: given shapes {given}, expected [*draw, point], [*draw] and [point], none 0"
+            f"mean, sd, y: given shapes {given}, "
+            "expected [*draw, point], [*draw] and [point], none 0"
         )
     checks.finite(mean=mean, sd=sd, y=y)
     if not (sd > 0).all():

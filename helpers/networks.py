@@ -19,8 +19,13 @@ class MLP(nn.Module):
     several outputs.
 
     The default is the sources' two-moons network: 2-5-5-1, tanh, no biases (40 weights). Its
-    parameters are ``{"params": {"Dense_0": {"kernel": ...}, ...}}``. Without hidden layers it is
-    linear.
+    parameters are ``{"params": {"Dense_0": {"kernel": ...}, ...}}``.
+
+    Args:
+        hidden: units of each hidden layer; without any the network is linear.
+        activation: function of one array, after each hidden layer.
+        use_bias: whether every layer has biases.
+        num_outputs: 1 for logits [*point], more for [*point, class].
 
     ValueError: a layer without units, an activation that is not a function.
     """
@@ -36,12 +41,14 @@ class MLP(nn.Module):
             units != int(units) or units < 1 for units in self.hidden
         ):
             raise ValueError(
-                f"hidden: given {self.hidden}, expected a sequence of integers of 1 or more, one a layer"
+                f"hidden: given {self.hidden}, "
+                "expected a sequence of integers of 1 or more, one a layer"
             )
         checks.count(num_outputs=self.num_outputs)
         if not callable(self.activation):
             raise ValueError(
-                f"activation: given {self.activation!r}, expected a function such as flax.linen.tanh"
+                f"activation: given {self.activation!r}, "
+                "expected a function such as flax.linen.tanh"
             )
         super().__post_init__()
 
@@ -54,14 +61,19 @@ class MLP(nn.Module):
 
 
 def parameter_shapes(network: nn.Module, num_features: int) -> dict:
-    """Return shapes and types of a network's parameters; nothing is computed."""
+    """Return shapes and types of a network's parameters, ``{"params": ...}``; nothing is computed.
+
+    ``num_features`` is how many numbers describe a point.
+    """
     one_point = jax.ShapeDtypeStruct((1, num_features), jnp.float32)
     return jax.eval_shape(network.init, jax.random.key(0), one_point)
 
 
 def weights_of(network: nn.Module, num_features: int) -> tuple[Callable[[Array], dict], int]:
-    """Return the function that makes parameters of one vector, in the order of ``ravel_pytree``,
-    and its length.
+    """Return the function that makes parameters of one vector [weight], in the order of
+    ``ravel_pytree``, and the length of that vector.
+
+    ``num_features`` is how many numbers describe a point.
     """
     shapes = parameter_shapes(network, num_features)
     vector, unravel = ravel_pytree(

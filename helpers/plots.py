@@ -28,13 +28,15 @@ LIMIT = 3.0
 
 
 def use_style() -> None:
-    """Use the book's style, with vector figures that hold no date."""
+    """Use the book's style of Matplotlib, with vector figures that hold no date."""
     plt.style.use("helpers.book")
     set_matplotlib_formats("svg", metadata={"Date": None})
 
 
 def grid(size: int = 61) -> Float[Array, "point 2"]:
-    """Return the points of a square grid over [-3, 3] squared, first coordinate fastest."""
+    """Return the ``size`` squared points of a square grid over [-3, 3] squared, first coordinate
+    fastest.
+    """
     line = jnp.linspace(-LIMIT, LIMIT, size)
     return jnp.stack([a.ravel() for a in jnp.meshgrid(line, line)], axis=-1)
 
@@ -42,6 +44,12 @@ def grid(size: int = 61) -> Float[Array, "point 2"]:
 def points(ax: Axes, x: Float[Array, "point 2"], y: Int[Array, " point"], size: float = 16) -> None:
     """Draw labelled points: class 0 as blue circles, class 1 as orange triangles, class 2 as yellow
     squares.
+
+    Args:
+        ax: what is drawn on.
+        x: coordinates of the points.
+        y: classes of the points, 0, 1 or 2.
+        size: area of a marker, in points squared.
     """
     kinds = ((0, CLASS_0, "o"), (1, CLASS_1, "^"), (2, CLASS_2, "s"))
     for label, colour, marker in kinds[: int(np.max(y, initial=1)) + 1]:
@@ -64,8 +72,14 @@ def surface(
     high: float = 1.0,
     boundary=True,
 ):
-    """Draw values at ``grid()`` as an image from 0 to ``high``, and the line where a probability is
-    1/2.
+    """Draw values at the points of a grid as an image; return the image.
+
+    Args:
+        ax: what is drawn on.
+        values: at the points of ``grid(size)``, in their order.
+        colours: a colour map, from 0 to ``high``.
+        high: value of the last colour; 1 for probabilities.
+        boundary: whether to draw the line where a value is 1/2.
     """
     size = round(np.sqrt(values.size))
     image, extent = np.asarray(values).reshape(size, size), (-LIMIT, LIMIT, -LIMIT, LIMIT)
@@ -80,7 +94,11 @@ def surface(
 def task_panels(
     num_tasks: int, draw: Callable[[Axes, int], None], columns: int = 6
 ) -> tuple[Figure, np.ndarray]:
-    """Make one panel a task and call ``draw(ax, task)`` on each."""
+    """Return a figure of one panel a task and its axes [row, column].
+
+    ``draw(ax, task)`` is called for each task, an index from 0. A panel shows [-3, 3] squared; its
+    title is "task 1" and so on, unless ``draw`` sets one on the left.
+    """
     rows = -(-num_tasks // columns)
     size = (7.5, 1.42 * rows)
     fig, axes = plt.subplots(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False)
@@ -106,6 +124,13 @@ def reliability(
 ) -> None:
     """Draw frequency against confidence, bars of two standard errors, and the diagonal of
     calibration.
+
+    Args:
+        ax: what is drawn on.
+        calibration: from ``metrics.calibration_error``.
+        label: name in the legend.
+        colour: of line and bars.
+        marker: Matplotlib's.
     """
     ax.plot([0, 1], [0, 1], color=TRUTH, linewidth=0.8, linestyle="--", zorder=0)
     points, bars = (calibration.confidence, calibration.frequency), 2 * calibration.standard_error

@@ -7,6 +7,7 @@ function of their mean.
 """
 
 from helpers import checks
+from helpers.common import take
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ def probabilities(
     apply: Callable, draws: Any, x: Float[Array, "point feature"]
 ) -> Float[Array, "chain draw point"]:
     """Return p(y = 1 | x, w) for every draw w; ``apply(position, x)`` gives the logits [point] of
-    one.
+    one draw.
 
     ValueError: draws without the two leading axes [chain, draw].
     """
@@ -60,3 +61,37 @@ def class_entropy_split(p: Float[Array, "chain draw point class"]) -> Split:
     aleatoric = entr(p).sum(axis=-1).mean(axis=(0, 1)) / jnp.log(2.0)
     # Rounding may leave a tiny negative difference where all draws agree.
     return Split(total, aleatoric, jnp.maximum(total - aleatoric, 0.0))
+
+
+def of_draws(function: Callable, draws: Any, num_axes: int = 2) -> Any:
+    """Return ``function(position)`` of every draw, on leading axes [chain, draw], or [task, chain,
+    draw] if 3.
+    """
+    mapped = function
+    for _ in range(num_axes):
+        mapped = _mapped(mapped)
+    return jax.jit(mapped)(draws)
+
+
+def _mapped(function):
+    return lambda tree: jax.lax.map(function, tree)
+
+
+def chain_means(function: Callable, draws: Any, num_axes: int = 2) -> Any:
+    """Return the mean of ``function(position)`` over the draws of each chain, one draw in memory at
+    a time.
+    """
+
+    def one_chain(draws):
+        def add(total, position):
+            return jax.tree.map(jnp.add, total, function(position)), None
+
+        first = jax.eval_shape(function, take(draws, 0))
+        zeros = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), first)
+        total = jax.lax.scan(add, zeros, draws)[0]
+        return jax.tree.map(lambda a: a / jax.tree.leaves(draws)[0].shape[0], total)
+
+    mapped = one_chain
+    for _ in range(num_axes - 1):
+        mapped = _mapped(mapped)
+    return jax.jit(mapped)(draws)

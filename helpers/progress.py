@@ -32,12 +32,14 @@ _reported: Counter[int] = Counter()  # number of a line -> steps that programs h
 class Line(NamedTuple):
     """A line on the screen, and the number under which programs report to it."""
 
-    bar: tqdm
-    number: int
+    bar: tqdm  # what is seen
+    number: int  # no other line of this process has it
 
 
 def reader() -> bool:
-    """Whether a person runs a notebook: its first cell puts BOOK_READER=1 into the environment."""
+    """Return whether a person runs a notebook: its first cell puts BOOK_READER=1 into the
+    environment.
+    """
     return os.environ.get("BOOK_READER") == "1"
 
 
@@ -58,7 +60,9 @@ def line(wanted: bool | None) -> Iterator[Line | None]:
 
 
 def number(shown: Line | None) -> np.ndarray | None:
-    """Return what a program takes to report to a line."""
+    """Return what a program takes to report to a line: its number, an array without axes; None for
+    no line.
+    """
     return None if shown is None else np.array(shown.number)
 
 
@@ -67,9 +71,10 @@ def report(number: Int[Array, ""] | None, step: Int[Array, ""], every: int, wort
 
     Args:
         number: of the line; None for none, and the program is what it would be without this call.
-        step: how many have been taken.
-        every: how many are taken between two reports, of which each takes a tenth of a millisecond.
-        worth: what a step counts on the line.
+        step: how many steps have been taken, an integer without axes.
+        every: how many steps are taken between two reports, of which each takes a tenth of a
+            millisecond.
+        worth: how much a step counts on the line.
     """
     if number is not None:
         tell = partial(jax.debug.callback, _add, number, every * worth)
@@ -82,8 +87,14 @@ def _add(number, steps):
 
 
 def follow(shown: Line | None, phase: str, total: int, futures: Sequence[Future]) -> list[Any]:
-    """Return the results of futures; meanwhile show how many of a phase's ``total`` steps they have
-    reported.
+    """Return the results of futures, in their order; meanwhile show how many steps they report.
+
+    An error of a future is raised here.
+
+    Args:
+        shown: the line; None for none.
+        phase: what the line calls these steps.
+        total: steps of all futures.
     """
     if shown is not None:
         bar, number = shown

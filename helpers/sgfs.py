@@ -32,7 +32,10 @@ PROPORTIONAL = "proportional"
 
 
 class SGFSState(NamedTuple):
-    """A position, and what has been learnt of the likelihood's curvature."""
+    """A position, and what has been learnt of the likelihood's curvature.
+
+    The matrices are in the order of ``ravel_pytree``.
+    """
 
     position: Any
     fisher: Float[Array, "size size"]  # running mean of the scores' covariance, of one datum
@@ -52,8 +55,11 @@ def sgfs(
 ) -> SamplingAlgorithm:
     """Return ``init(position)`` and ``step(key, state, minibatch, step_size)``, both pure.
 
+    A minibatch is a pytree like the data, leading axis [datum].
+
     Args:
-        logprior_fn, loglikelihood_fn: of one position, any pytree; of one position and one datum.
+        logprior_fn: log density of one position, any pytree.
+        loglikelihood_fn: log likelihood of one position and one datum.
         data_size: number of data, N.
         preconditioner: the matrix B, in the order of ``ravel_pytree``; None for the identity;
             "proportional" for ``gamma I + P / N``, which needs one factorisation a step and stays

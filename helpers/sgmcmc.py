@@ -5,11 +5,13 @@ minibatch, step_size)``, where a state is a position or holds one. ``helpers.sgf
 ``blackjax.sgld(gradient)`` another.
 
     algorithm = sgfs.sgfs(log_prior, log_likelihood, data_size=500)
-    sgmcmc.sample(key, algorithm, starts, points, batch_size=50, step_size=1e-3, num_warmup=2000, num_samples=500)
+    settings = {"batch_size": 50, "step_size": 1e-3, "num_warmup": 2000, "num_samples": 500}
+    draws = sgmcmc.sample(key, algorithm, starts, points, **settings)
 """
 
 from helpers import checks
 from helpers import progress as lines
+from helpers.common import mixed_types
 from helpers.mcmc import cores
 
 from collections.abc import Callable
@@ -25,7 +27,7 @@ from jaxtyping import Array, Key
 
 
 def position_of(state: Any) -> Any:
-    """Return the position of a state, which may be the state itself."""
+    """Return the position of a sampler's state, which may be the state itself."""
     return getattr(state, "position", state)
 
 
@@ -45,15 +47,17 @@ def sample(
     keep: Callable[[Any], Any] = position_of,
     progress: bool | None = None,
 ) -> Any:
-    """Run chains on minibatches drawn inside the loop; what is thrown away is never stored.
+    """Return the draws of chains on minibatches; what is thrown away is never stored.
 
     A chain repeats ``num_cycles`` times: ``num_warmup`` steps without a draw, then ``num_samples``
     draws, each after ``thin`` steps. Chains run on threads, one program for all, as in
     ``mcmc.sample``.
 
     Args:
+        algorithm: ``init(position, key)`` and ``step(key, state, minibatch, step_size)``.
         initial_positions: pytree of starts, leading axis [chain].
         data: pytree, leading axis [datum].
+        batch_size: data of a minibatch, drawn anew for every step.
         step_size: a number, or a function of the step's index; all of them are one array, so
             another one compiles nothing again.
         replace: whether a minibatch may hold a datum twice; without, a step costs a sort of all
@@ -81,8 +85,7 @@ def sample(
     lengths = num_warmup, num_samples, thin
     keys = jax.random.key_data(jax.random.split(key, (num_chains, 2)))
     with ThreadPoolExecutor(cores()) as pool, lines.line(progress) as shown:
-        # BlackJAX mixes types and ranks.
-        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        with mixed_types():
             units = []
             for chain in range(num_chains):
                 position = jax.tree.map(lambda leaf: leaf[chain], initial_positions)
@@ -109,8 +112,8 @@ def _one_chain(step, keep, lengths, batch_size, replace, key, state, step_sizes,
     num_warmup, num_samples, thin = lengths
     num_data = jax.tree.leaves(data)[0].shape[0]
 
-    def several(state, key, step_sizes):
-        """As many steps as there are step sizes: their minibatches are drawn at once, which is
+    def take_steps(state, key, step_sizes):
+        """Take as many steps as there are step sizes: their minibatches are drawn at once, which is
         cheaper.
         """
         count = step_sizes.shape[0]
@@ -121,43 +124,44 @@ def _one_chain(step, keep, lengths, batch_size, replace, key, state, step_sizes,
             pick = partial(jax.random.choice, a=num_data, shape=(batch_size,), replace=False)
             chosen = jax.lax.map(pick, jax.random.split(key_batches, count))
 
-        def one(state, inputs):
+        def take_step(state, inputs):
             rows, key, step_size = inputs
             return step(key, state, jax.tree.map(lambda leaf: leaf[rows], data), step_size), None
 
-        return jax.lax.scan(one, state, (chosen, jax.random.split(key_steps, count), step_sizes))[0]
+        inputs = chosen, jax.random.split(key_steps, count), step_sizes
+        return jax.lax.scan(take_step, state, inputs)[0]
 
-    def counted(count):
+    def step_numbers(count):
         return None if number is None else jnp.arange(1, count + 1)
 
     def draw(state, inputs):
         *inputs, place = inputs
-        state = several(state, *inputs)
+        state = take_steps(state, *inputs)
         lines.report(number, place, every=-(-num_samples // 50), worth=thin)
         return state, keep(state)
 
     def cycle(state, inputs):
         key, step_sizes = inputs
         key_warmup, key_draws = jax.random.split(key)
-        state = warm(state, key_warmup, step_sizes[:num_warmup]) if num_warmup else state
+        state = warm_up(state, key_warmup, step_sizes[:num_warmup]) if num_warmup else state
         rest = step_sizes[num_warmup:].reshape(num_samples, thin)
-        turns = jax.random.split(key_draws, num_samples), rest, counted(num_samples)
+        turns = jax.random.split(key_draws, num_samples), rest, step_numbers(num_samples)
         return jax.lax.scan(draw, state, turns)
 
-    def warm(state, key, step_sizes):
-        """In blocks, so that no more than a block's minibatches are in memory."""
+    def warm_up(state, key, step_sizes):
+        """Take the steps in blocks, so that no more than a block's minibatches are in memory."""
         block = max(size for size in range(1, 51) if num_warmup % size == 0)
         key_blocks = jax.random.split(key)[0]  # as stored results were drawn
         count = num_warmup // block
 
         def one_block(state, inputs):
             *inputs, place = inputs
-            state = several(state, *inputs)
+            state = take_steps(state, *inputs)
             lines.report(number, place, every=-(-count // 50), worth=block)
             return state, None
 
-        blocks = jax.random.split(key_blocks, count), step_sizes.reshape(-1, block), counted(count)
-        return jax.lax.scan(one_block, state, blocks)[0]
+        keys, blocks = jax.random.split(key_blocks, count), step_sizes.reshape(-1, block)
+        return jax.lax.scan(one_block, state, (keys, blocks, step_numbers(count)))[0]
 
     return jax.lax.scan(
         cycle, state, (jax.random.split(jax.random.wrap_key_data(key), len(step_sizes)), step_sizes)

@@ -5,15 +5,16 @@ A guide is a function that makes NumPyro's guide of a model, such as ``AutoNorma
 and ``draw`` are pure and may be ``vmap``ped over keys, data and parameters.
 
     fitted = svi.fit(key, model, AutoNormal, (observed,))
-    weights = svi.network_position(svi.draw(key_draw, model, AutoNormal, fitted.params, (observed,), 1000))
+    draws = svi.draw(key_draw, model, AutoNormal, fitted.params, (observed,), 1000)
+    weights = svi.network_position(draws)
 """
 
 from helpers import checks
 from helpers import progress as lines
+from helpers.common import mixed_types
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -34,7 +35,7 @@ CLIPPED_ADAM = optax.chain(optax.clip_by_global_norm(10.0), optax.adam(1e-2))
 class Fit(NamedTuple):
     """A fitted guide."""
 
-    params: dict  # of the guide, by NumPyro's names
+    params: dict  # of the guide, arrays by NumPyro's names
     # estimates of minus the ELBO, nats: each is of the parameters before its step
     losses: Float[Array, " step"]
 
@@ -52,14 +53,20 @@ def run(
     """Fit a guide by NumPyro's ``SVI.run``, as a pure function of arrays: to be mapped;
     ``check_losses`` comes after.
 
-    The model is called with ``*args``, where data belong; a ``plate`` with a ``subsample_size``
-    makes every step see a minibatch of its own. ``TraceMeanField_ELBO`` is for guides without
-    correlations, others want ``Trace_ELBO``.
+    Args:
+        model: NumPyro's, called with ``*args``. A ``plate`` with a ``subsample_size`` makes every
+            step see a minibatch of its own.
+        guide: function of the model, such as ``AutoNormal``.
+        args: what the model is given, where data belong: a tuple of pytrees.
+        num_steps: of the optimizer.
+        loss: minus an estimate of the ELBO. ``TraceMeanField_ELBO`` is for guides without
+            correlations, others want ``Trace_ELBO``.
+        optimizer: of Optax.
 
     ValueError: no steps.
     """
     checks.count(num_steps=num_steps)
-    with standard():
+    with mixed_types():
         found = SVI(model, guide(model), optimizer, loss).run(
             key, num_steps, *args, progress_bar=False
         )
@@ -101,8 +108,11 @@ def fit(
     """Do as ``run`` does, with checks, in one program: a second call with the same functions
     compiles nothing again.
 
-    ``progress`` says whether a line tells how far it is, by default in the notebooks that readers
-    run; the fit is the same.
+    Args:
+        model, guide, args: as of ``run``.
+        progress: whether a line says how far it is; by default in the notebooks that readers run.
+            The fit is the same.
+        settings: ``num_steps``, ``loss`` and ``optimizer`` of ``run``.
 
     ValueError: no steps, data that are not finite.
     FloatingPointError: an estimate of the ELBO that is not finite.
@@ -123,9 +133,9 @@ def fit(
 
 
 def check_losses(losses: Float[ArrayLike, "*run step"]) -> None:
-    """Check that the ELBO stayed finite.
+    """Check that the ELBO stayed finite, in every run.
 
-    FloatingPointError: it did not.
+    FloatingPointError: it did not; the error says from which step on.
     """
     bad = np.argwhere(~np.isfinite(np.asarray(losses)))
     if len(bad):
@@ -138,20 +148,29 @@ def check_losses(losses: Float[ArrayLike, "*run step"]) -> None:
 def draw(
     key: Key[Array, ""], model: Callable, guide: Callable, params: dict, args: tuple, num_draws: int
 ) -> dict:
-    """Draw from a fitted guide: every site of the model, leading axis [draw].
+    """Return draws from a fitted guide by the names of the model's sites, leading axis [draw].
+
+    Args:
+        model, guide, args: as of ``run``.
+        params: those of a ``Fit``.
+        num_draws: how many.
 
     ValueError: no draws.
     """
     checks.count(num_draws=num_draws)
     key_set_up, key_draw = jax.random.split(key)
-    with standard():
+    with mixed_types():
         return made(key_set_up, model, guide, args).sample_posterior(
             key_draw, params, *args, sample_shape=(num_draws,)
         )
 
 
 def made(key: Key[Array, ""], model: Callable, guide: Callable, args: tuple) -> Any:
-    """Return the guide, made and set up for the arguments; under ``standard``."""
+    """Return NumPyro's guide of a model, set up for the arguments, within ``common.mixed_types``.
+
+    Args:
+        model, guide, args: as of ``run``.
+    """
     ready = guide(model)
     with handlers.block(), handlers.seed(rng_seed=key):
         ready(*args)
@@ -160,7 +179,9 @@ def made(key: Key[Array, ""], model: Callable, guide: Callable, args: tuple) -> 
 
 def network_position(draws: dict, prefix: str = "net/") -> dict:
     """Return the sites of a random Flax module as Flax's parameters, ``{"params": {"Dense_0":
-    {"kernel": ...}}}``.
+    {"kernel": ...}}}``, with the leading axes of the draws.
+
+    The names of the module's sites begin with ``prefix``; others are left out.
     """
     layers = {}
     for name, value in draws.items():
@@ -168,10 +189,3 @@ def network_position(draws: dict, prefix: str = "net/") -> dict:
             layer, leaf = name.removeprefix(prefix).rsplit(".", 1)
             layers.setdefault(layer, {})[leaf] = value
     return {"params": layers}
-
-
-@contextmanager
-def standard():
-    """Let NumPyro mix types and ranks."""
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        yield

@@ -1,9 +1,9 @@
 """Is a sampler right? Averages against exact values, ranks against uniform ones.
 
-    verdict = verify.judge(draws, target)  # or draws [chain, draw, quantity] and their exact means
+    verdict = verify.compare_with_exact(draws, target)  # or quantities [chain, draw, quantity], exact values
     assert verdict.passed.all()
 
-``experiments.are_the_samplers_right.targets`` has densities whose expectations are known exactly.
+``experiments.problems.exact_targets`` has densities whose expectations are known exactly.
 """
 
 from helpers import checks
@@ -25,9 +25,9 @@ class Target(NamedTuple):
     name: str
     log_density: Callable[[Any], Float[Array, ""]]  # of one position, up to a constant
     position: Any  # the shapes of one position
-    quantities: Callable[[Any], Float[Array, " quantity"]]
-    exact: Float[np.ndarray, " quantity"]
-    labels: tuple[str, ...]
+    quantities: Callable[[Any], Float[Array, " quantity"]]  # of one position
+    exact: Float[np.ndarray, " quantity"]  # their expectations
+    labels: tuple[str, ...]  # their names
 
 
 class Verdict(NamedTuple):
@@ -40,17 +40,17 @@ class Verdict(NamedTuple):
     allowed: Float[np.ndarray, " quantity"]
     ess: Float[np.ndarray, " quantity"]  # of chains taken one at a time
     rhat: Float[np.ndarray, " quantity"]
-    rhat_bound: Float[np.ndarray, " quantity"]
+    rhat_bound: Float[np.ndarray, " quantity"]  # what chance explains of R-hat
     enough: Bool[np.ndarray, " quantity"]  # effective draws and R-hat that allow a verdict
     passed: Bool[np.ndarray, " quantity"]  # enough, and the difference is allowed
 
 
-def judge(
+def compare_with_exact(
     draws: Any,
     target: Target | Float[np.ndarray, "*quantity"],
     chance: float = CHANCE,
     bias: float = 0.0,
-):
+) -> Verdict:
     """Compare the averages of a run with exact expectations.
 
     No tolerance is set by hand: a difference, and an R-hat, may be as large as ``chance``, shared
@@ -64,6 +64,8 @@ def judge(
         draws: pytree like the target's position, leading axes [chain, draw]; with exact values, the
             quantities themselves, [chain, draw, *quantity].
         target: a ``Target``, or the exact values.
+        chance: probability that a difference of a right run is larger than is allowed; as much
+            again is for its R-hat.
         bias: what a sampler that is not exact is known to be off by, in standard deviations of the
             quantity.
 
@@ -108,15 +110,17 @@ def ranks(
     values: Float[Array, " replication draw *quantity"],
     truth: Float[Array, " replication *quantity"],
 ) -> Int:
-    """Return how many draws lie below the value that made the data (Talts et al. 2018); ties count
-    half, rounded down.
+    """Return how many draws lie below the value that made the data (Talts et al. 2018).
+
+    The leading axis is [replication]. Ties count half, rounded down.
 
     ValueError: shapes that do not fit, or values that are not finite.
     """
     values, truth = np.asarray(values), np.asarray(truth)
     if values.ndim < 2 or (values.shape[0], *values.shape[2:]) != truth.shape:
         raise ValueError(
-            f"values, truth: given {values.shape} and {truth.shape}, expected one axis of draws more"
+            f"values, truth: given {values.shape} and {truth.shape}, "
+            "expected one axis of draws more"
         )
     checks.finite(values=values, truth=truth)
     below, equal = (values < truth[:, None]).sum(axis=1), (values == truth[:, None]).sum(axis=1)
@@ -126,8 +130,43 @@ def ranks(
 def rank_difference(
     found: Int[np.ndarray, " replication *quantity"], num_draws: int
 ) -> tuple[Float[np.ndarray, " step *one"], Float[np.ndarray, " step *quantity"]]:
-    """Return the straight line of uniform ranks, and the ranks' cumulative share less that line."""
+    """Return the cumulative shares of uniform ranks, and by how much those of ranks exceed them.
+
+    Ranks are 0 to ``num_draws``, as ``ranks`` returns; step ``s`` is the share of those below it,
+    for ``s`` from 1 to ``num_draws``.
+    """
     found = np.asarray(found)
     share = np.stack([(found < step).mean(axis=0) for step in range(1, num_draws + 1)])
     line = (np.arange(1, num_draws + 1) / (num_draws + 1)).reshape(-1, *[1] * (share.ndim - 1))
     return line, share - line
+
+
+def rank_band(
+    num_replications: int, num_draws: int, chance: float = 0.05, simulations: int = 2000
+) -> float:
+    """Return the largest distance of the ranks' cumulative share from a straight line that chance
+    explains.
+
+    The distance is standardised by its binomial standard deviation, so that the ends of the line
+    count as much as its middle (Sailynoja, Burkner and Vehtari 2022); ``rank_distance`` is what to
+    compare with it.
+
+    Args:
+        num_replications: number of ranks.
+        num_draws: draws among which a truth is ranked, so that ranks are 0 to ``num_draws``.
+        chance: probability that uniform ranks lie beyond the band.
+        simulations: sets of uniform ranks of which the band is the quantile.
+    """
+    random = np.random.default_rng(5)
+    drawn = random.integers(0, num_draws + 1, size=(num_replications, simulations))
+    return float(np.quantile(rank_distance(drawn, num_draws), 1 - chance))
+
+
+def rank_distance(
+    found: Int[np.ndarray, " replication *quantity"], num_draws: int
+) -> Float[np.ndarray, "*quantity"]:
+    """Return the largest distance of the ranks' cumulative share from a straight line, in its
+    binomial standard deviations.
+    """
+    line, difference = rank_difference(found, num_draws)
+    return (np.abs(difference) / np.sqrt(line * (1 - line) / len(found))).max(axis=0)

@@ -22,6 +22,11 @@ def save(path: Path | str, network: networks.MLP, recipe: Recipe, posterior: Pos
     """Write draws, and what predicting with them needs, as ArviZ's NetCDF, which
     ``arviz.from_netcdf`` reads, too.
 
+    Args:
+        path: of the file, which is written over if there is one.
+        network, recipe: those that the draws were made with.
+        posterior: from ``mcmc.sample``, leading axes [chain, draw].
+
     ValueError: an activation that is not one of ``flax.linen``, draws that are not of this network
     and recipe.
     """
@@ -44,7 +49,9 @@ def save(path: Path | str, network: networks.MLP, recipe: Recipe, posterior: Pos
 
 
 def load(path: Path | str) -> tuple[networks.MLP, Recipe, dict]:
-    """Return network, recipe and draws that ``save`` wrote."""
+    """Return network, recipe and draws that ``save`` wrote; draws have the leading axes [chain,
+    draw].
+    """
     found = arviz.from_netcdf(str(path))
     about = json.loads(found.attrs["about"])
     made = about["network"]

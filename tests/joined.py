@@ -8,7 +8,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from experiments.scaling_out import processes
+from experiments.methods import joined_processes
 
 
 def log_likelihood(w, x, y):
@@ -31,8 +31,9 @@ def main(folder, *given):
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_num_cpu_devices", 1)
     if given:
-        processes.join(int(given[0]), int(given[1]), given[2], limit=300, heartbeat=100)
-    from experiments.scaling_out import sharded  # imports BlackJAX, which starts JAX
+        joined_processes.join(int(given[0]), int(given[1]), given[2], limit=300, heartbeat=100)
+    from experiments.methods import meshes, sharded
+    from experiments.problems import sharded_sums  # imports BlackJAX, which starts JAX
 
     random = np.random.default_rng(1)
     data = {"x": random.normal(size=(40, 3)), "y": random.integers(0, 2, 40)}
@@ -42,21 +43,24 @@ def main(folder, *given):
         random.normal(size=(4, 3)),
         random.normal(size=(4, 3)),
     )
-    over_data = sharded.summed(lambda w, _, data: log_likelihood(w, data["x"], data["y"]))
-    over_tasks, gathered = sharded.summed(of_tasks), sharded.summed(of_tasks, gathered=True)
+    over_data = sharded_sums.summed(lambda w, _, data: log_likelihood(w, data["x"], data["y"]))
+    over_tasks, gathered = (
+        sharded_sums.summed(of_tasks),
+        sharded_sums.summed(of_tasks, gathered=True),
+    )
 
     def log_density(w, data):  # prior N(0, 1)
         return over_data(w, None, data) - (w**2).sum() / 2
 
     found = {"processes": jax.process_count()}
-    whole, rows = processes.grid(1), processes.grid(len(jax.devices()))
+    whole, rows = joined_processes.grid(1), joined_processes.grid(len(jax.devices()))
     line = jax.sharding.Mesh(whole.devices[0], ("data",))
     with jax.set_mesh(line):
-        arguments = mean, sharded.place(data, line, "data")
+        arguments = mean, meshes.place(data, line, "data")
         program = jax.jit(jax.value_and_grad(log_density)).lower(*arguments).compile()
         found["sums of data"] = program.as_text().count(" all-reduce(")
         found["value"], found["gradient"] = program(*arguments)
-        arguments = mean, *sharded.place((offsets, tasks), line, "data")
+        arguments = mean, *meshes.place((offsets, tasks), line, "data")
         program = (
             jax.jit(jax.value_and_grad(over_tasks, argnums=(0, 1))).lower(*arguments).compile()
         )
@@ -65,7 +69,7 @@ def main(folder, *given):
         found["gradient of each"] = jax.experimental.multihost_utils.process_allgather(
             of_each, tiled=True
         )
-        arguments = mean, sharded.place(offsets, line), arguments[2]
+        arguments = mean, meshes.place(offsets, line), arguments[2]
         program = jax.jit(jax.value_and_grad(gathered, argnums=(0, 1))).lower(*arguments).compile()
         found["gathers of tasks"] = program.as_text().count(" all-gather(")
         (
@@ -74,7 +78,7 @@ def main(folder, *given):
         ) = program(*arguments)
     if given:
         try:
-            sharded.place(np.zeros(3), line, "data")
+            meshes.place(np.zeros(3), line, "data")
         except ValueError as error:
             found["odd"] = str(error)
     sizes = {"data": data, "num_warmup": 20, "num_samples": 20, "max_tree_depth": 3}

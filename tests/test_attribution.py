@@ -10,14 +10,9 @@ import numpy as np
 import pytest
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments.hierarchical_bnn import regions
-from experiments.what_the_gain_is_made_of import (
-    angles,
-    attribution,
-    masses_of_turns,
-    redraws,
-    turns,
-)
+from experiments.methods import angles
+from experiments.pages.what_the_gain_is_made_of import attribution, masses_of_turns, turns
+from experiments.problems import moons_redrawn, regions
 
 NUM_TASKS = 3
 
@@ -25,7 +20,7 @@ NUM_TASKS = 3
 @pytest.fixture
 def tasks():
     """Three tasks of one redraw."""
-    moons = redraws.drawn(0, num_tasks=NUM_TASKS)
+    moons = moons_redrawn.drawn(0, num_tasks=NUM_TASKS)
     return densities.observe(moons.x_train, moons.y_train)
 
 
@@ -43,12 +38,12 @@ def test_a_scale_of_one_for_the_means_is_the_sources_model(tasks, special):
     }
     sources = {**at_one, "log_sd": {layer: position["log_sd"][layer] for layer in special}}
     for name, prior in regions.HYPERPRIORS.items():
-        expected = hierarchical.log_density(redraws.NETWORK, prior)(sources, tasks)
+        expected = hierarchical.log_density(moons_redrawn.NETWORK, prior)(sources, tasks)
         # the scales of the means, where log 1 = 0 has the Jacobian 1
         expected += 3 * prior.log_prob(1.0)
         np.testing.assert_allclose(attribution.DENSITIES[name](at_one, tasks), expected, rtol=1e-5)
     np.testing.assert_allclose(
-        attribution.logits(at_one, tasks.x), redraws.LOGITS(sources, tasks.x), rtol=1e-5
+        attribution.logits(at_one, tasks.x), moons_redrawn.LOGITS(sources, tasks.x), rtol=1e-5
     )
 
 

@@ -12,16 +12,17 @@ import pytest
 import yaml
 from chapters import ROOT
 
-from experiments.scaling_out import processes
+from experiments.methods import joined_processes
 from tests.launch import LIMIT, starting
 
-FOLDER = ROOT / "experiments/scaling_out"
+FOLDER = ROOT / "experiments/pages/scaling_out"
 SMALL = "--data-size 64 --chains 2 --warmup 20 --samples 5 --devices 1 --every 5 --limit 200"
 # As SLURM's: the command once for each task, each with the variables that SLURM sets and JAX reads.
 SRUN = """#!/bin/bash
 while [[ $1 == --* ]]; do shift; done
 for task in 0 1; do
-  SLURM_PROCID=$task SLURM_LOCALID=$task SLURM_NTASKS=2 SLURM_STEP_NODELIST=localhost SLURM_STEP_NUM_NODES=1 "$@" &
+  SLURM_PROCID=$task SLURM_LOCALID=$task SLURM_NTASKS=2 \\
+    SLURM_STEP_NODELIST=localhost SLURM_STEP_NUM_NODES=1 "$@" &
 done
 wait -n; first=$?; wait -n; exit $((first + $?))
 """
@@ -52,7 +53,7 @@ def options(name):
 def test_the_batch_script_of_a_fit_runs_over_two_tasks(start, path, tmp_path):
     # JAX takes the coordinator's port from the number of the job.
     number = {
-        "SLURM_JOB_ID": str(int(processes.address().split(":")[1])),
+        "SLURM_JOB_ID": str(int(joined_processes.address().split(":")[1])),
         "PATH": path,
         "SLURM_CPUS_PER_TASK": "1",
     }
@@ -67,7 +68,7 @@ def test_the_batch_script_of_a_fit_runs_over_two_tasks(start, path, tmp_path):
 
 
 def test_the_batch_script_of_a_sweep_runs_on_two_workers(start, path, tmp_path):
-    number = {"PORT": processes.address().split(":")[1], "PATH": path, "GROUPS_TO_FIT": "2"}
+    number = {"PORT": joined_processes.address().split(":")[1], "PATH": path, "GROUPS_TO_FIT": "2"}
     process, log = start(str(FOLDER / "sweep.sbatch"), command=("bash",), **number)
     assert process.wait(LIMIT) == 0, log.read_text()
     assert " workers at tcp" in log.read_text() and "2 of 2 groups" in log.read_text()
@@ -126,7 +127,7 @@ def test_the_parts_of_the_job_for_kubernetes_fit_together():
 
 def test_the_command_of_a_pod_runs_in_two_processes(start, tmp_path):
     *_, job = yaml.safe_load_all((FOLDER / "fit.yaml").read_text())
-    (container,), at = job["spec"]["template"]["spec"]["containers"], processes.address()
+    (container,), at = job["spec"]["template"]["spec"]["containers"], joined_processes.address()
     here = {"--processes": "2", "--coordinator": at}
     arguments = [
         f"{name}={here.get(name, value)}"

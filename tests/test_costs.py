@@ -5,7 +5,7 @@ made from.
 import numpy as np
 import pytest
 
-from experiments.scaling_out import costs
+from experiments.pages.scaling_out import costs
 
 
 def test_a_unit_measures_one_process_and_two(monkeypatch):
@@ -16,7 +16,7 @@ def test_a_unit_measures_one_process_and_two(monkeypatch):
 
 def test_processes_that_fail_are_named(tmp_path):
     with pytest.raises(RuntimeError, match=r"none 3: processes ended with \[1\]"):
-        costs.run([["experiments.scaling_out.none"]], "none 3")
+        costs.run([["experiments.pages.scaling_out.none"]], "none 3")
 
 
 def test_the_model_finds_its_coefficients():

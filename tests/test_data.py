@@ -9,9 +9,7 @@ import pytest
 import scipy.stats
 from sklearn.datasets import make_moons
 
-from experiments.regression import waves
-from experiments.sgmcmc import source
-from experiments.svi import models
+from experiments.problems import source_moons, spirals, waves
 
 KEY = jax.random.key(0)
 # one compilation in place of a hundred
@@ -240,7 +238,7 @@ def test_impossible_waves_are_refused(arguments, message):
 
 
 def test_a_spiral_has_even_radii_and_normal_angles():
-    points = models.spiral(KEY, 4000, noise=0.2)
+    points = spirals.spiral(KEY, 4000, noise=0.2)
     x, y = np.asarray(points.x, np.float64), np.asarray(points.y)
     assert (np.bincount(y) == 4000).all()
     radius = np.hypot(*x.T)
@@ -251,7 +249,7 @@ def test_a_spiral_has_even_radii_and_normal_angles():
     turned = (np.arctan2(x[:, 0], x[:, 1]) - 4 * y - 8 * radius + np.pi) % (2 * np.pi) - np.pi
     assert close_to(turned[inner], 0)
     assert close_to(turned[inner] ** 2, 0.04)
-    assert (models.spiral(KEY, 5).x == models.spiral(KEY, 5).x).all()
+    assert (spirals.spiral(KEY, 5).x == spirals.spiral(KEY, 5).x).all()
 
 
 @pytest.mark.parametrize(
@@ -264,11 +262,11 @@ def test_a_spiral_has_even_radii_and_normal_angles():
 )
 def test_impossible_spirals_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        models.spiral(KEY, **settings)
+        spirals.spiral(KEY, **settings)
 
 
 def test_fisher_source_moons_are_the_sources_points_in_another_split():
-    first, second = (source.fisher_source_moons(jax.random.key(seed)) for seed in (0, 1))
+    first, second = (source_moons.fisher_source_moons(jax.random.key(seed)) for seed in (0, 1))
     assert first.x_train.shape == first.x_test.shape == (1, 500, 2)
     np.testing.assert_allclose(first.x_train[0].mean(axis=0), 0.0, atol=1e-5)
     np.testing.assert_allclose(first.x_train[0].std(axis=0), 1.0, atol=1e-5)

@@ -14,7 +14,7 @@ import pytest
 import scipy.stats
 from numpyro.infer.util import log_density as numpyro_log_density
 
-from experiments.svi import models
+from experiments.problems import numpyro_models
 
 random = np.random.default_rng(0)
 X, Y = (
@@ -85,7 +85,7 @@ def test_flat_posterior_equals_numpyros(flat):
         return densities.flat_log_density(network)({"params": nested}, observed)
 
     def theirs(sites):
-        return numpyro_log_density(models.flat_model, (network, observed), {}, sites)[0]
+        return numpyro_log_density(numpyro_models.flat_model, (network, observed), {}, sites)[0]
 
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         expected = jax.jit(jax.value_and_grad(theirs))(sites)

@@ -224,7 +224,8 @@ def test_a_stuck_chain_is_seen():
     [
         (
             CHAINS[:1],
-            r"values: given shape \(1, 500, 3\), expected \[chain, draw, ...\], 2 chains and 8 draws",
+            r"values: given shape \(1, 500, 3\), "
+            r"expected \[chain, draw, ...\], 2 chains and 8 draws",
         ),
         (CHAINS[:, :7], r"values: given shape \(4, 7, 3\)"),
         (CHAINS[0, :, 0], r"values: given shape \(500,\)"),

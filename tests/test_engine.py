@@ -1,4 +1,4 @@
-"""Stored results: what their fingerprints see, what is computed, kept, resumed and checked."""
+"""Stored results: what is computed, kept, resumed and checked."""
 
 import json
 import logging
@@ -10,97 +10,21 @@ import dask
 import pytest
 from distributed import Client, LocalCluster
 
-from experiments import compare, engine, fingerprint
+from experiments.engine import compare, units
+from experiments.engine import run as engine
 
 PACKAGES = ("shed", "toys")
-LOCK = """\
-jax==0.0.1 \\
-    --hash=sha256:12
-numpy==1.0 ; python_full_version < '3.12' \\
-    --hash=sha256:12
-numpy==2.0 ; python_full_version >= '3.12' \\
-    --hash=sha256:12
-jaxtyping==0.3
-"""
-CODE = {
-    "requirements.txt": LOCK,
-    "shed/__init__.py": '"""Tools."""\n\nFLAGS = "--a"\nif FLAGS:\n    FLAGS += " --b"\n',
-    "shed/far.py": '''\
-"""Far away."""
-from typing import NamedTuple
-
-DEPTH = 3
-
-
-class Found(NamedTuple):
-    """What is found."""
-
-    at: float
-    text: str = ""
-
-
-def deep(x, scale=2.0):
-    """Found two calls away."""
-    text = f"{x:.2f} {scale!r:>{DEPTH}} {x:}" "more"
-    match x:
-        case 1 | 2:
-            return Found(x, text)
-    return Found(x * scale, text)
-
-
-def unused(x):
-    return x + 1
-''',
-    "shed/near.py": """\
-from shed import far as distant
-import shed.far
-
-distant.DEPTH = 4
-TABLE = {"a": 1}
-TABLE["b"] = 2
-
-
-def call(far: int, *, power=1) -> float:  # the parameter is not the module
-    def inner(x):
-        from shed.far import deep
-        return deep(x)
-    return inner(far) if far else shed.far.deep(power).at
-
-
-def aside():
-    return distant.unused(1)
-""",
-    "toys/moons/one.py": """\
-from shed import near
-
-SETTINGS = {"size": 3}
-FACTOR = 2
-
-
-def unit(seed: int = 0):
-    total = sum(near.call(x) for x in range(SETTINGS["size"]))
-    return {"total": total * FACTOR}
-
-
-def score(drawn):
-    return {"total": drawn["total"]}
-
-
-if __name__ == "__main__":
-    print(unit())
-""",
-}
-GOLDEN = "bfbc9c13d5c17119a363a2d2eadbac9672a96553e09259de9166da6b1420fb6c"
+CODE = {"shed/__init__.py": 'FLAGS = "--a"\n'}
 
 
 @pytest.fixture
-def house(tmp_path, monkeypatch):
+def project(tmp_path, monkeypatch):
     """A folder with packages of its own, which the process can import and forgets afterwards."""
     for name, text in CODE.items():
         write(tmp_path / name, text)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("RESULTS_STORE", str(tmp_path / "store"))
-    yield engine.House(tmp_path, PACKAGES)
+    yield engine.Project(tmp_path, PACKAGES)
     forget()
 
 
@@ -113,127 +37,14 @@ def forget():
     """As if the process were new: nothing of the toy packages is imported."""
     for name in [name for name in sys.modules if name.split(".")[0] in PACKAGES]:
         del sys.modules[name]
-    engine._imported.clear()
-    engine._found_here.cache_clear()
+    units._imported.clear()
+    units._found_here.cache_clear()
 
 
-def edit(house, name, old, new):
-    text = (house.root / name).read_text()
+def edit(project, name, old, new):
+    text = (project.root / name).read_text()
     assert old in text
-    (house.root / name).write_text(text.replace(old, new))
-
-
-def print_of(house, name="unit"):
-    return fingerprint.fingerprint("toys.moons.one", [name], house)
-
-
-def test_a_fingerprint_is_the_same_on_every_python(house):
-    assert print_of(house) == GOLDEN
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "new"),
-    [
-        ("shed/far.py", '"""Found two calls away."""', "# Found."),
-        ("shed/far.py", "x * scale, text", "x*scale,\n        text"),
-        ("shed/far.py", "at: float", "at: int"),
-        ("shed/far.py", "x + 1", "x + 2"),
-        ("shed/far.py", "    text = ", "    text: str = "),
-        ("shed/near.py", "far: int, *, power=1) -> float", "far, *, power: int=1)"),
-        ("shed/near.py", "unused(1)", "unused(2)"),
-        ("toys/moons/one.py", "print(unit())", "print(score(unit()))"),
-        ("toys/moons/one.py", '{"total": drawn', '{"sum": drawn'),
-        ("requirements.txt", "jaxtyping==0.3", "jaxtyping==0.4"),
-        ("requirements.txt", "sha256:12", "sha256:13"),
-    ],
-)
-def test_what_changes_nothing_leaves_the_fingerprint(house, name, old, new):
-    before = print_of(house)
-    edit(house, name, old, new)
-    assert print_of(house) == before
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "new"),
-    [
-        ("toys/moons/one.py", "total * FACTOR", "total + FACTOR"),
-        ("toys/moons/one.py", "FACTOR = 2", "FACTOR = 2.0"),
-        ("toys/moons/one.py", '"size": 3', '"size": 4'),
-        ("toys/moons/one.py", "seed: int = 0", "seed: int = 1"),
-        ("shed/near.py", "power=1", "power=2"),
-        ("shed/near.py", "distant.DEPTH = 4", "distant.DEPTH = 5"),
-        ("shed/near.py", 'TABLE["b"] = 2', 'TABLE["b"] = 3'),
-        ("shed/far.py", "x * scale", "x / scale"),
-        ("shed/far.py", "scale=2.0", "scale=3.0"),
-        ("shed/far.py", "DEPTH = 3", "DEPTH = 4"),
-        ("shed/far.py", ":.2f", ":.3f"),
-        ("shed/far.py", "1 | 2", "1 | 3"),
-        ("shed/far.py", "at: float", "where: float"),
-        ("shed/__init__.py", "--a", "--c"),
-        ("shed/__init__.py", " --b", " --c"),
-        ("requirements.txt", "jax==0.0.1", "jax==0.0.2"),
-        ("requirements.txt", "numpy==2.0", "numpy==2.1"),
-    ],
-)
-def test_what_may_change_the_numbers_changes_the_fingerprint(house, name, old, new):
-    before = print_of(house)
-    edit(house, name, old, new)
-    assert print_of(house) != before
-
-
-def test_definitions_name_what_is_used_and_nothing_else(house):
-    found = fingerprint.definitions("toys.moons.one", ["unit"], house)
-    names = ["far.DEPTH", "far.Found", "far.deep", "near on import", "near.TABLE", "near.call"]
-    toys = [f"toys.moons.one.{name}" for name in ("FACTOR", "SETTINGS", "unit")]
-    assert list(found) == sorted(
-        ["shed on import", "shed.FLAGS", *(f"shed.{name}" for name in names), *toys]
-    )
-    edit(house, "shed/far.py", "x * scale", "x / scale")
-    after = fingerprint.definitions("toys.moons.one", ["unit"], house)
-    assert [name for name in found if found[name] != after[name]] == ["shed.far.deep"]
-
-
-def test_a_module_used_as_an_object_counts_whole(house):
-    edit(house, "toys/moons/one.py", "near.call(x)", "near.call(x) + len(vars(near))")
-    before = print_of(house)
-    edit(house, "shed/far.py", "x + 1", "x + 2")
-    assert print_of(house) != before
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("near.call(x)", "near.cal(x)", "one.unit: given shed.near.cal, expected a definition"),
-        (
-            "from shed import near",
-            "from shed import nearby as near",
-            "given shed.nearby.call, expected",
-        ),
-        (
-            "from shed import near",
-            "from shed.near import *",
-            r"given from shed.near import \*, expected names",
-        ),
-        ("unit(seed", "other(seed", "given toys.moons.one.unit, expected a definition"),
-    ],
-)
-def test_a_path_to_nothing_is_named(house, old, new, message):
-    edit(house, "toys/moons/one.py", old, new)
-    with pytest.raises(ValueError, match=message):
-        print_of(house)
-
-
-def test_surroundings_are_the_lock_and_the_flags_as_written(house):
-    found = fingerprint.surroundings(house)
-    pins = {
-        "jax": ["0.0.1"],
-        "numpy": ["1.0 ; python_full_version < '3.12'", "2.0 ; python_full_version >= '3.12'"],
-    }
-    assert found["versions"] == pins and "--a" in found["flags"] and " --b" in found["flags"]
-    assert set(fingerprint.surroundings()["versions"]) == set(fingerprint.COMPUTING)
-    write(house.root / "shed/__init__.py", "")
-    with pytest.raises(ValueError, match="given no FLAGS"):
-        fingerprint.surroundings(house)
+    (project.root / name).write_text(text.replace(old, new))
 
 
 EXPERIMENT = """\
@@ -244,7 +55,7 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SETTINGS = {"seeds": [1, 2, 3]}
 SMALL = {"seed": 1}
 
@@ -289,28 +100,28 @@ def client():
 
 
 @pytest.fixture
-def moons(house):
+def moons(project):
     """An experiment that can run: its lock is of the versions that are installed."""
     write(
-        house.root / "requirements.txt",
+        project.root / "requirements.txt",
         f"jax=={version('jax')}\nnumpy==0.1 ; a\nnumpy=={version('numpy')} ; b\n",
     )
-    write(house.root / "toys/moons/one.py", EXPERIMENT)
-    return house
+    write(project.root / "toys/pages/moons/one.py", EXPERIMENT)
+    return project
 
 
-def ran(house):
+def ran(project):
     """Return the seeds of the units that ran, in order."""
-    return sorted(map(int, (house.root / "log").read_text().split()))
+    return sorted(map(int, (project.root / "log").read_text().split()))
 
 
-def result(house, name="moons/one"):
-    return json.loads((house.root / "book/results" / f"{name}.json").read_text())
+def result(project, name="moons/one"):
+    return json.loads((project.root / "book/results" / f"{name}.json").read_text())
 
 
-def compute(house, client, names=("moons/one",)):
+def compute(project, client, names=("moons/one",)):
     forget()
-    return engine.compute(names, house, client)
+    return engine.compute(names, project, client)
 
 
 def test_a_result_is_written_once_and_nothing_is_computed_twice(moons, client, capsys):
@@ -334,11 +145,11 @@ def test_a_result_is_written_once_and_nothing_is_computed_twice(moons, client, c
 def test_a_new_score_needs_no_new_draws_and_a_new_unit_no_old_ones(moons, client):
     assert compute(moons, client) == []
     before = result(moons)["rows"]
-    edit(moons, "toys/moons/one.py", 'int(drawn["file"])', '10 * int(drawn["file"])')
+    edit(moons, "toys/pages/moons/one.py", 'int(drawn["file"])', '10 * int(drawn["file"])')
     assert engine.status(moons) == {"moons/one": "old"}
     assert compute(moons, client) == []
     assert result(moons)["rows"] == [{**row, "seed": 10 * row["seed"]} for row in before]
-    edit(moons, "toys/moons/one.py", 'in SETTINGS["seeds"]', "in range(1, 5)")
+    edit(moons, "toys/pages/moons/one.py", 'in SETTINGS["seeds"]', "in range(1, 5)")
     assert compute(moons, client) == []
     assert ran(moons) == [1, 2, 3, 4]
     (about,) = [
@@ -353,9 +164,9 @@ def test_a_new_score_needs_no_new_draws_and_a_new_unit_no_old_ones(moons, client
 
 
 def test_many_kept_draws_are_scored_anew(moons, client):
-    edit(moons, "toys/moons/one.py", "[1, 2, 3]", str(list(range(40))))
+    edit(moons, "toys/pages/moons/one.py", "[1, 2, 3]", str(list(range(40))))
     assert compute(moons, client) == []
-    edit(moons, "toys/moons/one.py", "float(w.mean())", "float(w.mean()) + 1")
+    edit(moons, "toys/pages/moons/one.py", "float(w.mean())", "float(w.mean()) + 1")
     assert compute(moons, client) == []
     assert ran(moons) == list(range(40)) and len(result(moons)["rows"]) == 40
 
@@ -377,7 +188,7 @@ def test_a_file_that_cannot_be_read_counts_as_missing_and_is_said(moons, client,
 def test_without_score_the_unit_returns_what_is_kept_and_rows_are_the_experiments(moons, client):
     start = EXPERIMENT[: EXPERIMENT.index("    # HERE")].replace('"seed": 1}', '"seed": 7}')
     tail = '    return {"seed": seed}\n\n\ndef rows(scored):\n    return [{"all": list(scored)}]\n'
-    write(moons.root / "toys/moons/one.py", start + tail)
+    write(moons.root / "toys/pages/moons/one.py", start + tail)
     assert compute(moons, client) == [] and compute(moons, None) == []
     assert result(moons)["rows"] == [{"all": ["seed 1", "seed 2", "seed 3"]}]
     # one unit more
@@ -407,8 +218,8 @@ def test_without_score_the_unit_returns_what_is_kept_and_rows_are_the_experiment
     ],
 )
 def test_a_unit_that_fails_is_named_and_the_others_finish(moons, client, capsys, old, new, message):
-    write(moons.root / "toys/other/two.py", EXPERIMENT)
-    edit(moons, "toys/moons/one.py", old, new)
+    write(moons.root / "toys/pages/other/two.py", EXPERIMENT)
+    edit(moons, "toys/pages/moons/one.py", old, new)
     assert compute(moons, client, ["moons/one", "other/two"]) == ["moons/one"]
     told = capsys.readouterr().out
     assert (
@@ -424,7 +235,7 @@ def test_a_unit_that_fails_is_named_and_the_others_finish(moons, client, capsys,
 
 
 def test_rows_that_fail_are_named(moons, client, capsys):
-    with (moons.root / "toys/moons/one.py").open("a") as file:
+    with (moons.root / "toys/pages/moons/one.py").open("a") as file:
         file.write("\n\ndef rows(scored):\n    return [{'a': float('nan')}]\n")
     assert compute(moons, client) == ["moons/one"]
     assert (
@@ -447,17 +258,17 @@ def test_rows_that_fail_are_named(moons, client, capsys):
     ],
 )
 def test_what_is_no_experiment_is_refused_before_any_work(moons, old, new, message):
-    edit(moons, "toys/moons/one.py", old, new)
+    edit(moons, "toys/pages/moons/one.py", old, new)
     with pytest.raises((ValueError, ZeroDivisionError), match=message):
         engine.compute(["moons/one"], moons)
 
 
 def test_a_worker_of_another_checkout_or_other_versions_refuses(moons, client, capsys):
     assert compute(moons, client) == []
-    edit(moons, "toys/moons/one.py", "# HERE", "seed += 1")
+    edit(moons, "toys/pages/moons/one.py", "# HERE", "seed += 1")
     # the process has the old code still
     assert engine.compute(["moons/one"], moons, client) == ["moons/one"]
-    assert "toys.moons.one: this worker is given other code" in capsys.readouterr().out
+    assert "toys.pages.moons.one: this worker is given other code" in capsys.readouterr().out
     edit(moons, "requirements.txt", f"jax=={version('jax')}", "jax==0.0.1")
     assert compute(moons, client) == ["moons/one"]
     assert (
@@ -478,16 +289,35 @@ def test_a_check_recomputes_and_is_on_record(moons, client, capsys):
         "moons/one": {"fingerprint": result(moons)["fingerprint"], "compared": 7, "largest": 0.0}
     }
 
-    edit(moons, "toys/moons/one.py", "# HERE", "time.sleep(0)")  # other code, same numbers
+    edit(moons, "toys/pages/moons/one.py", "# HERE", "time.sleep(0)")  # other code, same numbers
     assert engine.status(moons) == {"moons/one": "old"}
     forget()
     assert engine.check(["moons/one"], moons, client) == []
     assert engine.status(moons) == {"moons/one": "checked"}
     assert result(moons, "checked")["moons/one"]["fingerprint"] != result(moons)["fingerprint"]
 
-    edit(moons, "toys/moons/one.py", "time.sleep(0)", "seed += 1")
+    edit(moons, "toys/pages/moons/one.py", "time.sleep(0)", "seed += 1")
     assert compute(moons, client) == []
     assert result(moons, "checked") == {}  # that was of another result
+
+
+def test_a_check_may_be_of_several_settings(moons, client, capsys):
+    edit(
+        moons,
+        "toys/pages/moons/one.py",
+        'SMALL = {"seed": 1}',
+        'SMALL = [{"seed": 3}, {"seed": 7}]',
+    )
+    assert compute(moons, client) == [] and ran(moons) == [1, 2, 3, 7]
+    stored = result(moons)
+    assert [one["seed"] for one in stored["check"]["scored"]] == [3, 7]
+    assert [row["seed"] for row in stored["rows"]] == [1, 2, 3]
+    forget()
+    assert engine.check(["moons/one"], moons, client) == []
+    assert "moons/one: 14 numbers compared, largest difference 0 errors" in capsys.readouterr().out
+    edit(moons, "toys/pages/moons/one.py", "# HERE", "1 / (seed - 7)")
+    forget()
+    assert engine.check(["moons/one"], moons, client) == ["moons/one"]
 
 
 @pytest.mark.parametrize(("errors", "passes"), [(5.9, True), (6.1, False)])
@@ -542,7 +372,7 @@ def test_what_is_found_again_to_rounding_needs_no_errors():
 def test_a_check_of_no_result_or_of_other_settings_fails(moons, client, capsys):
     assert engine.check(["moons/one"], moons) == ["moons/one"]
     assert compute(moons, client) == []
-    edit(moons, "toys/moons/one.py", "[1, 2, 3]", "[1, 2]")
+    edit(moons, "toys/pages/moons/one.py", "[1, 2, 3]", "[1, 2]")
     forget()
     assert engine.check(["moons/one"], moons) == ["moons/one"]
     assert capsys.readouterr().out.count("compute it") == 2 and result(moons, "checked") == {}
@@ -550,11 +380,11 @@ def test_a_check_of_no_result_or_of_other_settings_fails(moons, client, capsys):
 
 def test_states_of_results(moons, client, capsys):
     for name in ("old", "gone"):
-        write(moons.root / f"toys/moons/{name}.py", EXPERIMENT)
-    write(moons.root / "toys/moons/shared.py", "SETTINGS = {}\n")
+        write(moons.root / f"toys/pages/moons/{name}.py", EXPERIMENT)
+    write(moons.root / "toys/pages/moons/shared.py", "SETTINGS = {}\n")
     assert compute(moons, client, ["moons/one", "moons/old"]) == []
     write(moons.root / "book/results/moons/left.json", "{}")
-    edit(moons, "toys/moons/old.py", "size=50", "size=60")
+    edit(moons, "toys/pages/moons/old.py", "size=50", "size=60")
     states = {
         "moons/gone": "missing",
         "moons/left": "no script",
@@ -576,9 +406,9 @@ def test_an_unknown_name_is_an_error(moons, capsys):
 STARTED = """\
 import sys
 from pathlib import Path
-from experiments import engine
+from experiments.engine import run as engine
 if __name__ == "__main__":
-    sys.exit(engine.main(sys.argv[1:], engine.House(Path(__file__).parent, ("shed", "toys"))))
+    sys.exit(engine.main(sys.argv[1:], engine.Project(Path(__file__).parent, ("shed", "toys"))))
 """
 DEATHS = """
     if seed == 2 and not (ROOT / "lost").exists():
@@ -597,8 +427,8 @@ def test_a_worker_that_is_lost_is_replaced_and_a_run_that_is_killed_is_resumed(
     moons, client, capsys, monkeypatch
 ):
     """The second unit kills its worker, the last one, when all others are kept, the whole run."""
-    edit(moons, "toys/moons/one.py", "\n    # HERE\n", DEATHS)
-    edit(moons, "toys/moons/one.py", "[1, 2, 3]", "[1, 2, 3, 4, 5]")
+    edit(moons, "toys/pages/moons/one.py", "\n    # HERE\n", DEATHS)
+    edit(moons, "toys/pages/moons/one.py", "[1, 2, 3]", "[1, 2, 3, 4, 5]")
     write(moons.root / "start.py", STARTED)
     monkeypatch.setenv("PYTHONPATH", str(moons.root))
     start = [sys.executable, "start.py", "moons"]
@@ -612,7 +442,7 @@ def test_a_worker_that_is_lost_is_replaced_and_a_run_that_is_killed_is_resumed(
         and runs.count(2) >= 2
         and engine.status(moons) == {"moons/one": "missing"}
     )
-    left = {path.name for path in moons.root.iterdir()} - {path.split("/")[0] for path in CODE}
+    left = {path.name for path in moons.root.iterdir()} - {*PACKAGES, "requirements.txt"}
     assert left == {"start.py", "log", "lost", "killed", "store"}  # nothing of Dask's
 
     assert compute(moons, client) == []

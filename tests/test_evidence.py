@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from experiments.regression import evidence
+from experiments.methods import evidence_estimates
 
 POWERS = np.linspace(0, 1, 6) ** 3
 NOISE, WIDTH, Y = 0.5, 2.0, np.random.default_rng(0).normal(1.0, 0.5, size=8)
@@ -29,7 +29,7 @@ def tempered_draws(power, num_draws, random, width=WIDTH):
 def test_bridge_finds_the_exact_evidence():
     random = np.random.default_rng(1)
     values = np.stack([tempered_draws(power, 4000, random) for power in POWERS])
-    found = [evidence.log_evidence(part, POWERS) for part in np.split(values, 8, axis=1)]
+    found = [evidence_estimates.log_evidence(part, POWERS) for part in np.split(values, 8, axis=1)]
     assert abs(np.mean(found) - EXACT) < 4 * np.std(found) / np.sqrt(8) and np.std(found) < 0.2
 
 
@@ -39,8 +39,8 @@ def test_the_error_of_the_evidence_is_that_of_many_runs():
 
     def one_run(width):
         values = np.stack([tempered_draws(power, 1600, random, width) for power in POWERS])
-        error = evidence.log_evidence_error(values.reshape(len(POWERS), 4, 400), POWERS)
-        return evidence.log_evidence(values, POWERS) - EXACT, error
+        error = evidence_estimates.log_evidence_error(values.reshape(len(POWERS), 4, 400), POWERS)
+        return evidence_estimates.log_evidence(values, POWERS) - EXACT, error
 
     off, error = np.array([one_run(WIDTH) for _ in range(40)]).T
     np.testing.assert_allclose(np.median(error), np.sqrt(np.mean(off**2)), rtol=0.4)
@@ -52,21 +52,23 @@ def test_the_error_of_the_evidence_is_that_of_many_runs():
 @pytest.mark.parametrize("shape", [(6, 400), (6, 4, 39)])
 def test_too_few_draws_for_an_error_are_refused(shape):
     with pytest.raises(ValueError, match="40 draws or more"):
-        evidence.log_evidence_error(np.zeros(shape), POWERS)
+        evidence_estimates.log_evidence_error(np.zeros(shape), POWERS)
 
 
 def test_bridge_holds_far_from_zero():
     random = np.random.default_rng(1)
     values = np.stack([tempered_draws(power, 500, random) for power in POWERS])
-    shifted = evidence.log_evidence(values - 1e4, POWERS)
-    np.testing.assert_allclose(shifted, evidence.log_evidence(values, POWERS) - 1e4, atol=1e-6)
+    shifted = evidence_estimates.log_evidence(values - 1e4, POWERS)
+    np.testing.assert_allclose(
+        shifted, evidence_estimates.log_evidence(values, POWERS) - 1e4, atol=1e-6
+    )
 
 
 def test_laplace_is_exact_for_a_normal_posterior():
     precision = 1 / WIDTH**2 + Y.size / NOISE**2
     mode = Y.sum() / NOISE**2 / precision
     height = scipy.stats.norm(mode, NOISE).logpdf(Y).sum() + scipy.stats.norm(0, WIDTH).logpdf(mode)
-    np.testing.assert_allclose(evidence.laplace(height, np.array([[precision]])), EXACT)
+    np.testing.assert_allclose(evidence_estimates.laplace(height, np.array([[precision]])), EXACT)
 
 
 def test_copies_are_counted():
@@ -76,9 +78,11 @@ def test_copies_are_counted():
             itertools.product((-1, 1), repeat=hidden),
         )
         copies = len(list(itertools.product(orders, signs)))
-        np.testing.assert_allclose(evidence.log_copies(hidden), math.log(copies))
+        np.testing.assert_allclose(evidence_estimates.log_copies(hidden), math.log(copies))
         np.testing.assert_allclose(
-            evidence.log_copies(hidden, odd=False), math.log(math.factorial(hidden)), atol=1e-12
+            evidence_estimates.log_copies(hidden, odd=False),
+            math.log(math.factorial(hidden)),
+            atol=1e-12,
         )
 
 
@@ -99,7 +103,7 @@ VALUES = np.zeros((6, 10))
 )
 def test_impossible_draws_are_refused(values, powers, message):
     with pytest.raises(ValueError, match=message):
-        evidence.log_evidence(values, powers)
+        evidence_estimates.log_evidence(values, powers)
 
 
 def test_what_is_no_mode_and_no_network_is_refused():
@@ -109,9 +113,9 @@ def test_what_is_no_mode_and_no_network_is_refused():
         (np.full((2, 2), np.nan), "of finite numbers"),
     ):
         with pytest.raises(ValueError, match=message):
-            evidence.laplace(0.0, matrix)
+            evidence_estimates.laplace(0.0, matrix)
     for hidden in (0, 2.5):
         with pytest.raises(
             ValueError, match=f"hidden: given {hidden}, expected an integer of 1 or more"
         ):
-            evidence.log_copies(hidden)
+            evidence_estimates.log_copies(hidden)

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from experiments.hierarchical_bnn import masses
-from experiments.what_the_gain_is_made_of import evidence, redraws
+from experiments.methods import region_masses, smc
+from experiments.pages.what_the_gain_is_made_of import evidence
+from experiments.problems import moons_redrawn
 
 NUM_RUNS = 8
 SCALES = (0.5, 1.0, 6.0)
@@ -24,7 +25,7 @@ def agrees(found, expected, error=0.0):
     both = np.hypot(error, np.std(found, ddof=1) / np.sqrt(len(found)))
     assert both < 0.1
     # The spread is known from few runs only.
-    return abs(masses.log_mean(found) - expected) < stats.t.isf(5e-6, len(found) - 1) * both
+    return abs(region_masses.log_mean(found) - expected) < stats.t.isf(5e-6, len(found) - 1) * both
 
 
 def test_evidence_of_a_line_is_that_of_the_formula():
@@ -40,9 +41,7 @@ def test_evidence_of_a_line_is_that_of_the_formula():
     def one_run(key):
         key_start, key_run = jax.random.split(key)
         particles = {"w": jax.random.normal(key_start, (200, 3))}
-        return evidence.last(
-            masses.anneal(key_run, particles, evidence.log_prior, log_likelihood)[1]
-        )
+        return evidence.last(smc.anneal(key_run, particles, evidence.log_prior, log_likelihood)[1])
 
     keys = jax.random.split(jax.random.key(1), NUM_RUNS)
     assert agrees(jax.jit(lambda keys: jax.lax.map(one_run, keys))(keys), expected)
@@ -50,7 +49,7 @@ def test_evidence_of_a_line_is_that_of_the_formula():
 
 def test_parts_of_the_evidence_are_those_of_prior_draws(monkeypatch):
     monkeypatch.setattr(evidence, "PARTS", (np.s_[:2], np.s_[2:]))
-    tasks = redraws.drawn(0, num_tasks=1)
+    tasks = moons_redrawn.drawn(0, num_tasks=1)
     of = densities.observe(tasks.x_train[0, :6], tasks.y_train[0, :6], SCALES)
     draws = evidence.mcmc.normal_starts(jax.random.key(2), evidence.SHAPES, (100_000,))
     first, both = (
@@ -69,7 +68,7 @@ def test_parts_of_the_evidence_are_those_of_prior_draws(monkeypatch):
         )
     # The draws weighted by all labels predict as the particles do.
     p = jax.vmap(
-        lambda one: redraws.NETWORK.apply(
+        lambda one: moons_redrawn.NETWORK.apply(
             evidence.scaled(one, of.prior_scales), tasks.x_test[0, :5]
         )
     )(draws)

@@ -46,7 +46,8 @@ def test_the_callers_flags_come_last():
 
 def test_a_process_started_by_another_does_not_set_them_twice():
     script = "import helpers, os, subprocess, sys; print(os.environ['XLA_FLAGS'], flush=True); "
-    script += "subprocess.run([sys.executable, '-c', 'import helpers, os; print(os.environ[\"XLA_FLAGS\"])'])"
+    script += "inner = 'import helpers, os; print(os.environ[\"XLA_FLAGS\"])'; "
+    script += "subprocess.run([sys.executable, '-c', inner])"
     first, second = run(script)[1].splitlines()
     assert first == second and first.count("small_while_loop") == 1
 

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.real_data import health, predictions
+from experiments.pages.real_data import table_fits
+from experiments.problems import health
 
 FRAME = health.load()
 # what a plan is
@@ -28,11 +29,11 @@ def test_covariates_are_those_of_the_first_year():
 
 
 def test_no_arm_sees_what_was_known_afterwards():
-    train, test = predictions.split("family", 4, 0)
+    train, test = table_fits.split("family", 4, 0)
     taken = [one.assign(**dict.fromkeys(health.AFTERWARDS, 0.0)) for one in (train, test)]
-    for arm in (predictions.logistic, predictions.boosted):
+    for arm in (table_fits.logistic, table_fits.boosted):
         np.testing.assert_array_equal(arm(train, test), arm(*taken))
-    (_, plain, features), (_, changed, _) = predictions.bent(train, test), predictions.bent(*taken)
+    (_, plain, features), (_, changed, _) = table_fits.bent(train, test), table_fits.bent(*taken)
     # and `sampled` encodes no others
     np.testing.assert_array_equal(plain[features], changed[features])
 
@@ -51,7 +52,7 @@ def test_families_are_whole_and_persons_of_one_key_are_one_family():
     [("family", 4, 0), ("family", 1000, 0), ("cell", 16, 0), ("site", 16, 5), ("plan", 16, 2)],
 )
 def test_a_split_keeps_families_apart_and_leaves_out_what_it_says(what, size, part):
-    train, test = predictions.split(what, size, part)
+    train, test = table_fits.split(what, size, part)
     assert len(train) and len(test) and not set(train.family) & set(test.family)
     if what == "family":
         assert set(train.cell) == set(test.cell) == set(FRAME.cell)
@@ -61,13 +62,13 @@ def test_a_split_keeps_families_apart_and_leaves_out_what_it_says(what, size, pa
 
 
 def test_parts_cover_every_level_once():
-    for what, parts in predictions.SETTINGS["num_parts"].items():
+    for what, parts in table_fits.SETTINGS["num_parts"].items():
         levels = pd.concat(
-            [predictions.split(what, 16, i)[1][what].drop_duplicates() for i in range(parts)]
+            [table_fits.split(what, 16, i)[1][what].drop_duplicates() for i in range(parts)]
         )
         assert sorted(levels) == sorted(FRAME[what].unique())
 
 
 def test_families_to_be_tested_do_not_depend_on_how_many_train():
-    few, all_ = (predictions.split("family", n, 0) for n in (4, 1000))
+    few, all_ = (table_fits.split("family", n, 0) for n in (4, 1000))
     assert set(few[1].family) == set(all_[1].family) and set(few[0].family) < set(all_[0].family)

@@ -15,7 +15,7 @@ import numpyro.distributions as dist
 import pytest
 from numpyro.infer.util import potential_energy
 
-from experiments.flat_bnn import lines
+from experiments.problems import hierarchical_logistic
 
 random = np.random.default_rng(0)
 X, Y = (
@@ -26,7 +26,7 @@ OBSERVED = densities.observe(X, Y)
 
 
 def position_of(seed):
-    return mcmc.normal_starts(jax.random.key(seed), lines.shapes(3), ())
+    return mcmc.normal_starts(jax.random.key(seed), hierarchical_logistic.shapes(3), ())
 
 
 def numpyro_model(x, y):
@@ -45,7 +45,7 @@ def test_hierarchical_posterior_equals_numpyros(seed):
     position = position_of(seed)
 
     def ours(position):
-        return lines.log_density(position, OBSERVED)
+        return hierarchical_logistic.log_density(position, OBSERVED)
 
     def theirs(position):  # NumPyro's own coordinate of a positive site is its logarithm too
         sites = {"mean": position["mean"], "sd": position["log_sd"], "offsets": position["offsets"]}
@@ -63,7 +63,7 @@ def test_scale_keeps_its_half_normal_prior_through_the_logarithm():
 
     def density(log_sd):  # of no points: the prior alone
         nothing = Observed(jnp.zeros((1, 0, 2)), jnp.zeros((1, 0), jnp.int32), jnp.zeros((1, 0)))
-        return jnp.exp(lines.log_density({**position, "log_sd": log_sd}, nothing))
+        return jnp.exp(hierarchical_logistic.log_density({**position, "log_sd": log_sd}, nothing))
 
     values = np.asarray(jax.vmap(density)(log_sd)) * (2 * np.pi) ** 3  # six standard normals at 0
     np.testing.assert_allclose(np.trapezoid(values, log_sd), 1, rtol=1e-4)
@@ -77,4 +77,6 @@ def test_linear_logits_are_one_line_per_task():
     position = position_of(0)
     weights = position["mean"][None] + np.exp(position["log_sd"]) * position["offsets"]
     expected = [X[t] @ weights[t, :2] + weights[t, 2] for t in range(3)]
-    np.testing.assert_allclose(lines.logits(position, X), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        hierarchical_logistic.logits(position, X), expected, rtol=1e-4, atol=1e-5
+    )

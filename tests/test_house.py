@@ -10,8 +10,8 @@ import re
 import pytest
 from chapters import ROOT, pages
 
-from experiments import engine
-from experiments.fingerprint import HOUSE
+from experiments.engine import run as engine
+from experiments.engine.fingerprint import PROJECT
 
 HELPERS = sorted((ROOT / "helpers").glob("*.py"))
 TABLES = sorted((ROOT / "tables").glob("*.py"))
@@ -30,13 +30,13 @@ ORDER = [
     "sgfs",
 ]
 ORDER += ["sgmcmc", "svi", "predict", "metrics", "diagnostics", "verify", "plots"]
-STATES = engine.status()
-NAMES = engine.experiments()
+ORDER += ["copies", "smc", "tempering", "training", "monte_carlo"]
 
 
-def lines(path):
-    """Number of lines of a file."""
-    return len(path.read_text().splitlines())
+@pytest.fixture(scope="module")
+def states():
+    """The state of every result, by its name."""
+    return engine.status()
 
 
 def imported(path):
@@ -45,30 +45,12 @@ def imported(path):
         if (
             isinstance(node, ast.ImportFrom)
             and node.module
-            and node.module.split(".")[0] in HOUSE.packages
+            and node.module.split(".")[0] in PROJECT.packages
         ):
             package, _, module = node.module.partition(".")
             yield from (
                 [(package, module)] if module else [(package, alias.name) for alias in node.names]
             )
-
-
-def functions(path):
-    """Name and number of lines of each function of a file, docstrings left out."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef):
-            first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
-            yield f"{path.name}: {node.name}", node.end_lineno - first.lineno + 1
-
-
-def test_helpers_are_thin():
-    assert {path.name: lines(path) for path in HELPERS if lines(path) > 300} == {}
-    assert {name: size for path in HELPERS for name, size in functions(path) if size > 60} == {}
-
-
-def test_tables_are_thin_and_stand_on_helpers():
-    assert sum(map(lines, TABLES)) <= 500 and max(map(lines, TABLES)) <= 250
-    assert {package for path in TABLES for package, _ in imported(path)} == {"helpers", "tables"}
 
 
 def test_a_helper_imports_only_from_its_left():
@@ -101,29 +83,23 @@ def marked():
     return set(re.findall(r"`(\w+/\w+)`", "\n".join(blocks)))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_result_is_of_the_code_as_it_is_or_its_page_says_that_it_is_not(name):
-    state = STATES[name]
-    assert state in ("made", "checked", "old")
-    assert (name in marked()) == (state == "old"), state
+def test_results_are_of_the_code_as_it_is_or_their_page_says_that_they_are_not(states):
+    assert set(states.values()) <= {"made", "checked", "old"}
+    assert {name for name, state in states.items() if state == "old"} == marked()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_result_has_rows_of_finite_numbers(name):
-    rows = json.loads((ROOT / f"book/results/{name}.json").read_text())["rows"]
-    assert rows and all(math.isfinite(number) for number in numbers(rows))
+def test_results_have_rows_of_finite_numbers(states):
+    for name in states:
+        rows = json.loads((ROOT / f"book/results/{name}.json").read_text())["rows"]
+        assert rows and all(math.isfinite(number) for number in numbers(rows)), name
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_page_links_the_script_of_a_result(name):
-    assert any(f"<../experiments/{name}.py>`" in (ROOT / path).read_text() for path in pages())
+def test_a_page_links_the_script_of_each_result(states):
+    texts = "\n".join((ROOT / path).read_text() for path in pages())
+    assert [name for name in states if f"<../experiments/pages/{name}.py>`" not in texts] == []
 
 
-def test_every_result_has_a_script():
-    assert not [name for name, state in STATES.items() if state in ("no script", "missing")]
-
-
-def test_an_experiment_has_no_main_and_prints_nothing():
-    for name in NAMES:
-        text = (ROOT / f"experiments/{name}.py").read_text()
+def test_an_experiment_has_no_main_and_prints_nothing(states):
+    for name in states:
+        text = (ROOT / f"experiments/pages/{name}.py").read_text()
         assert "__main__" not in text and not re.search(r"^\s*print\(", text, flags=re.M), name

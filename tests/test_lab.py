@@ -27,23 +27,23 @@ def copies(target):
 
 def test_untouched_copies_follow_the_book(folders):
     derived, target = folders
-    assert lab.give(derived, target) == [] and copies(target) == {
+    assert lab.copy_notebooks(derived, target) == [] and copies(target) == {
         "01-x.ipynb": "1",
         "02-y.ipynb": "1",
     }
     (derived / "01-x.ipynb").write_text("2")
     (derived / "02-y.ipynb").unlink()
-    assert lab.give(derived, target) == [] and copies(target) == {"01-x.ipynb": "2"}
+    assert lab.copy_notebooks(derived, target) == [] and copies(target) == {"01-x.ipynb": "2"}
 
 
 def test_a_changed_copy_is_kept_and_the_newer_one_is_beside_it(folders):
     derived, target = folders
-    lab.give(derived, target)
+    lab.copy_notebooks(derived, target)
     (target / "01-x.ipynb").write_text("mine")
-    assert lab.give(derived, target) == []  # the book has nothing newer
+    assert lab.copy_notebooks(derived, target) == []  # the book has nothing newer
     for newer in ("2", "3"):
         (derived / "01-x.ipynb").write_text(newer)
-        (said,) = lab.give(derived, target)
+        (said,) = lab.copy_notebooks(derived, target)
         assert (
             said
             == "01-x.ipynb was changed here and is kept; the book's newer one is 01-x-new.ipynb"
@@ -51,7 +51,7 @@ def test_a_changed_copy_is_kept_and_the_newer_one_is_beside_it(folders):
         assert copies(target) == {"01-x.ipynb": "mine", "01-x-new.ipynb": newer, "02-y.ipynb": "1"}
     (target / "01-x-new.ipynb").write_text("mine, too")
     (derived / "01-x.ipynb").write_text("4")
-    assert "01-x-new-2.ipynb" in lab.give(derived, target)[0]
+    assert "01-x-new-2.ipynb" in lab.copy_notebooks(derived, target)[0]
     assert (
         copies(target)["01-x-new.ipynb"] == "mine, too"
         and copies(target)["01-x-new-2.ipynb"] == "4"
@@ -62,16 +62,16 @@ def test_a_file_that_was_there_before_is_nobodys_to_overwrite(folders):
     derived, target = folders
     target.mkdir()
     (target / "01-x.ipynb").write_text("whose?")
-    assert "01-x-new.ipynb" in lab.give(derived, target)[0]
+    assert "01-x-new.ipynb" in lab.copy_notebooks(derived, target)[0]
     assert copies(target)["01-x.ipynb"] == "whose?"
 
 
 def test_a_changed_copy_of_what_the_book_no_longer_has_is_kept_and_said(folders):
     derived, target = folders
-    lab.give(derived, target)
+    lab.copy_notebooks(derived, target)
     (target / "02-y.ipynb").write_text("mine")
     (derived / "02-y.ipynb").unlink()
-    assert lab.give(derived, target) == [
+    assert lab.copy_notebooks(derived, target) == [
         "02-y.ipynb was changed here and is kept; the book has no such notebook any more"
     ]
     assert copies(target)["02-y.ipynb"] == "mine"

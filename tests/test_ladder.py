@@ -2,7 +2,7 @@
 again.
 """
 
-from helpers import diagnostics
+from helpers import common, diagnostics
 from helpers.common import read_result, take
 
 import jax
@@ -11,44 +11,46 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from experiments import compare, shared
-from experiments.comparing_inference import (
-    drawn,
-    fits,
+from experiments.engine import compare
+from experiments.methods import approximations, budgets, catalogue
+from experiments.pages.comparing_inference import (
     harder,
     ladder,
     longest,
     measures,
-    methods,
     references,
     seconds,
 )
-from experiments.comparing_inference import problem as of
+from experiments.problems import six_tasks
 
 
 def test_vectors_are_the_networks_and_the_density_is_the_books():
-    task = take(of.problem().observed, 0)
-    vector = jax.random.normal(shared.key(1, "vector"), (of.SIZE,))
-    params = of.params_of(vector)
+    task = take(six_tasks.problem().observed, 0)
+    vector = jax.random.normal(common.key(1, "vector"), (six_tasks.SIZE,))
+    params = six_tasks.params_of(vector)
     np.testing.assert_array_equal(ravel_pytree(params)[0], vector)
-    np.testing.assert_array_equal(of.vector_of(params), vector)
-    np.testing.assert_allclose(of.log_density(vector, task), methods.FLAT(params, task), rtol=1e-5)
+    np.testing.assert_array_equal(six_tasks.vector_of(params), vector)
+    np.testing.assert_allclose(
+        six_tasks.log_density(vector, task), catalogue.FLAT(params, task), rtol=1e-5
+    )
 
 
 def test_tuning_tasks_are_others():
-    ours, others = of.tasks("ladder"), of.tasks("tuning")
+    ours, others = six_tasks.tasks("ladder"), six_tasks.tasks("tuning")
     assert ours.x_train.shape[1:] == others.x_train.shape[1:]
     assert not np.isin(np.asarray(ours.x_train), np.asarray(others.x_train)).any()
     with pytest.raises(ValueError, match="given 'else', expected 'ladder' or 'tuning'"):
-        of.tasks("else")
+        six_tasks.tasks("else")
 
 
 def test_a_chain_of_the_reference_computed_again():
     sizes = {"num_warmup": 150, "num_samples": 800, "max_tree_depth": 6}
-    found = references.chains(shared.key(2, "again"), take(of.problem().observed, 0), 2, **sizes)
+    found = references.chains(
+        common.key(2, "again"), take(six_tasks.problem().observed, 0), 2, **sizes
+    )
     assert found["vectors"].dtype == np.float64 and not jax.config.jax_enable_x64
-    where = np.arange(0, of.NUM_TEST, 10)
-    x = np.asarray(of.problem().x[0])[where]
+    where = np.arange(0, six_tasks.NUM_TEST, 10)
+    x = np.asarray(six_tasks.problem().x[0])[where]
     p = np.stack([references.in_double(chain, x) for chain in found["vectors"]])
     truth = measures.reference("ladder")
     error = np.hypot(
@@ -70,62 +72,64 @@ def test_a_cell_computed_again():
 
 def test_empty_cells_say_why_and_cannot_be_run():
     reasons = {
-        name: method.undefined(1000, method.values[0]) for name, method in methods.METHODS.items()
+        name: method.undefined(1000, method.values[0]) for name, method in catalogue.METHODS.items()
     }
-    assert reasons["MALA"] == reasons["MAP"] == "" and "warm-up" in reasons[methods.BOOK]
+    assert reasons["MALA"] == reasons["MAP"] == "" and "warm-up" in reasons[catalogue.BOOK]
     with pytest.raises(ValueError, match="fewer than 20 draws of warm-up"):
-        methods.run(methods.BOOK, "ladder", 1000, 5, 0)
+        catalogue.run(catalogue.BOOK, "ladder", 1000, 5, 0)
     with pytest.raises(ValueError, match="given 'Gibbs', expected one of"):
-        methods.run("Gibbs", "ladder", 1000, 5, 0)
+        catalogue.run("Gibbs", "ladder", 1000, 5, 0)
 
 
 def test_steps_of_unknown_cost_end_when_the_gradients_are_spent():
     def step(key, state):
         return state + 1, 3.0
 
-    kept, number, spent = drawn.spend(
+    kept, number, spent = budgets.spend(
         jax.random.key(0), step, jnp.zeros(1), 100.0, 3.0, lambda state: state, 50
     )
     assert number == 34 and spent == 102 and kept[number - 1] == 34
-    kept, number, spent = drawn.spend(
+    kept, number, spent = budgets.spend(
         jax.random.key(0), step, jnp.zeros(1), 1200.0, 3.0, lambda state: state, 50
     )
     assert number == 50 and spent == 1200 and kept[-1] == 400  # every eighth is kept
     assert (
-        drawn.spend(jax.random.key(0), step, jnp.zeros(1), -5.0, 3.0, lambda state: state, 50)[1]
+        budgets.spend(jax.random.key(0), step, jnp.zeros(1), -5.0, 3.0, lambda state: state, 50)[1]
         == 10
     )
 
 
 def test_curvature_is_that_of_a_linear_network():
     task, vector = (
-        take(of.problem().observed, 0),
-        jax.random.normal(shared.key(3, "vector"), (of.SIZE,)),
+        take(six_tasks.problem().observed, 0),
+        jax.random.normal(common.key(3, "vector"), (six_tasks.SIZE,)),
     )
     # In the last layer the network is linear, so that the generalised Gauss-Newton matrix is the
     # Hessian.
-    hessian = jax.hessian(lambda v: -of.log_density(v, task))(vector)
+    hessian = jax.hessian(lambda v: -six_tasks.log_density(v, task))(vector)
     np.testing.assert_allclose(
-        fits.curvature(vector, task)[fits.LAST :, fits.LAST :],
-        hessian[fits.LAST :, fits.LAST :],
+        approximations.curvature(vector, task)[approximations.LAST :, approximations.LAST :],
+        hessian[approximations.LAST :, approximations.LAST :],
         rtol=1e-3,
         atol=1e-3,
     )
 
 
 def test_a_dropped_unit_reaches_nothing():
-    vector = jax.random.normal(shared.key(4, "vector"), (of.SIZE,))
+    vector = jax.random.normal(common.key(4, "vector"), (six_tasks.SIZE,))
     with jax.numpy_dtype_promotion("standard"):  # as the ladder runs it
-        found = fits.masked(vector, shared.key(4, "mask"), 0.4)
-    kept = np.asarray(found[fits.LAST :] / vector[fits.LAST :])
+        found = approximations.masked(vector, common.key(4, "mask"), 0.4)
+    kept = np.asarray(found[approximations.LAST :] / vector[approximations.LAST :])
     assert all(np.isclose(one, 0) or np.isclose(one, 1 / 0.6) for one in kept)
-    rows = np.asarray(found[10 : fits.LAST] / vector[10 : fits.LAST]).reshape(5, 5)
+    rows = np.asarray(found[10 : approximations.LAST] / vector[10 : approximations.LAST]).reshape(
+        5, 5
+    )
     np.testing.assert_allclose(rows, np.broadcast_to(rows[:, :1], (5, 5)), rtol=1e-5)
 
 
 def test_the_reference_itself_is_at_no_distance_and_another_is():
     truth = measures.reference("ladder")
-    test = slice(0, of.NUM_TEST)
+    test = slice(0, six_tasks.NUM_TEST)
     assert measures.apart(truth.p.mean(axis=1), truth, test, test)[0] == 0
     shifted = measures.apart(truth.p.mean(axis=1) + 0.02, truth, test, test)[0]
     np.testing.assert_allclose(shifted, 0.02, rtol=0.02)
@@ -184,7 +188,9 @@ def test_seconds_are_told_as_ratios():
         for name, unit in seconds.units().items()
         if not name.endswith(", longer")
     }
-    assert set(sizes) == set(methods.METHODS)
+    assert set(sizes) == set(catalogue.METHODS)
     assert sizes.pop("Pathfinder") == 1000 and set(sizes.values()) == {100_000}
-    longer = {unit["name"] for name, unit in seconds.units().items() if name not in methods.METHODS}
+    longer = {
+        unit["name"] for name, unit in seconds.units().items() if name not in catalogue.METHODS
+    }
     assert longer == {unit["name"] for unit in longest.units().values()}

@@ -54,8 +54,10 @@ def test_columns_of_words_and_what_is_said_of_no_number():
 def folded(label, output=""):
     """A folded cell as MyST-NB writes it."""
     return (
-        f'<div class="cell tag_hide-input docutils container">\n<details class="admonition hide above-input">\n'
-        f'<summary>\n<p class="collapsed admonition-title">{label}</p>\n<p class="expanded admonition-title">Hide</p>\n'
+        '<div class="cell tag_hide-input docutils container">\n'
+        '<details class="admonition hide above-input">\n'
+        f'<summary>\n<p class="collapsed admonition-title">{label}</p>\n'
+        '<p class="expanded admonition-title">Hide</p>\n'
         f'</summary>\n<div class="cell_input">{label[-1]}</div>\n</details>\n{output}</div>\n'
     )
 

@@ -10,7 +10,9 @@ import pytest
 from scipy import stats
 from scipy.special import logsumexp
 
-from experiments.hierarchical_bnn import masses, regions
+from experiments.methods import region_masses
+from experiments.pages.hierarchical_bnn import masses
+from experiments.problems import regions
 
 POWER, NUM_RUNS = 0.05, 8
 
@@ -26,7 +28,7 @@ def few():
 @pytest.mark.parametrize("region", range(3))
 def test_confined_draws_are_of_the_prior_in_its_region(region):
     prior = regions.HYPERPRIORS["HalfCauchy(1)"]
-    drawn = masses.confined(jax.random.key(region), prior, region, 2, 40_000)["log_sd"]
+    drawn = region_masses.confined(jax.random.key(region), prior, region, 2, 40_000)["log_sd"]
     log_sd = np.stack([drawn[layer] for layer in regions.LAYERS], axis=-1)
     assert (log_sd.argmax(axis=-1) == region).all()
     plain = np.log(np.asarray(prior.sample((120_000, 3), seed=jax.random.key(9))))
@@ -37,9 +39,9 @@ def test_confined_draws_are_of_the_prior_in_its_region(region):
 
 def test_evidence_is_that_of_prior_draws(few):
     prior, region = regions.HYPERPRIORS["HalfNormal(1)"], 2
-    particles = masses.confined(jax.random.key(1), prior, region, 2, 20_000)
+    particles = region_masses.confined(jax.random.key(1), prior, region, 2, 20_000)
     log_likelihood = jax.jit(
-        jax.vmap(lambda one: masses.TOTAL(hierarchical.task_weights(one, 2), few))
+        jax.vmap(lambda one: region_masses.TOTAL(hierarchical.task_weights(one, 2), few))
     )(particles)
     exact = np.exp(np.asarray(log_likelihood, np.float64))
     keys = jax.random.split(jax.random.key(2), NUM_RUNS)
@@ -58,6 +60,6 @@ def test_evidence_is_that_of_prior_draws(few):
 def test_a_run_that_does_not_arrive_is_refused():
     powers, log_evidence = np.array([0.5, 0.9, np.inf]), np.array([-1.0, -2.0, np.inf])
     with pytest.raises(ValueError, match=r"powers: given \[0.5, 0.9\], expected to end with 1"):
-        masses.on_grid(powers, log_evidence)
+        region_masses.on_grid(powers, log_evidence)
     with pytest.raises(ValueError, match=r"log_evidence: given .*nan.*, expected finite numbers"):
-        masses.on_grid(np.array([0.5, 1.0]), np.array([np.nan, -2.0]))
+        region_masses.on_grid(np.array([0.5, 1.0]), np.array([np.nan, -2.0]))

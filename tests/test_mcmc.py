@@ -128,9 +128,8 @@ def test_the_number_of_cores_and_devices_changes_no_bit(posterior, monkeypatch):
         assert all((a == b).all() for a, b in zip(drawn(posterior), drawn(again), strict=True))
     script = (
         "import jax; jax.config.update('jax_num_cpu_devices', {}); from helpers import mcmc; "
-        + (
-            "print(mcmc.sample(jax.random.key(0), lambda x: -(x**4).sum(), jax.numpy.ones((3, 2))).draws.sum())"
-        )
+        "given = jax.random.key(0), lambda x: -(x**4).sum(), jax.numpy.ones((3, 2)); "
+        "print(mcmc.sample(*given).draws.sum())"
     )
     found = {subprocess.check_output([sys.executable, "-c", script.format(n)]) for n in (1, 2)}
     assert len(found) == 1 and b"nan" not in found.pop()

@@ -11,7 +11,7 @@ import scipy.stats
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
-from experiments.regression import crps
+from experiments.methods import crps
 
 random = np.random.default_rng(0)
 P = random.uniform(0.03, 0.97, size=(4, 250)).astype(np.float32)  # [task, point]

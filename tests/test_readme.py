@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from chapters import ROOT
 
-from experiments import headlines
+from experiments.engine import headlines
 
 
 def printed():
@@ -34,8 +34,12 @@ def test_readme_prints_what_is_stored(table, stored):
 
 def test_readme_prints_the_differences_that_are_stored():
     text = (ROOT / "README.md").read_text()
-    for differences in (headlines.tie(), headlines.less(), headlines.scaled()):
-        assert headlines.text(differences) in text
+    for differences in (
+        headlines.chosen_less_hierarchical(),
+        headlines.paired_differences(),
+        headlines.chosen_less_input_layer(),
+    ):
+        assert headlines.interval_text(differences) in text
 
 
 def test_readmes_code_for_a_table_runs_and_mixes(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.which_method.recipes import RECIPES
+from experiments.methods.recipes import RECIPES
 
 GROUPS, ROWS = 3, 10
 

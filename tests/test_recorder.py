@@ -54,7 +54,10 @@ def test_both_sides_are_written(source, sides, holds, tmp_path):
 
 
 def test_every_comparison_of_an_assertion_is_one_claim(tmp_path):
-    source = "x = 1 if 2 < 3 else 0\ndef f(a):\n    assert a < 5 and all(b > 0 for b in (1, a))\nf(2)\nf(-1)"
+    source = (
+        "x = 1 if 2 < 3 else 0\n"
+        "def f(a):\n    assert a < 5 and all(b > 0 for b in (1, a))\nf(2)\nf(-1)"
+    )
     found, stopped, _ = run(source, tmp_path / "claims")
     texts = [record["text"] for record in found]
     assert texts == ["a < 5", "b > 0", "b > 0", "a < 5", "b > 0", "b > 0"] and stopped
@@ -67,7 +70,10 @@ def test_text_over_lines_is_joined(tmp_path):
 
 
 def test_agreement_is_written_in_units_of_what_is_allowed(tmp_path):
-    source = "np.testing.assert_allclose([1.0, 2.0], [1.0, 2.1], atol=0.2)\nnp.testing.assert_array_equal([1], [1])"
+    source = (
+        "np.testing.assert_allclose([1.0, 2.0], [1.0, 2.1], atol=0.2)\n"
+        "np.testing.assert_array_equal([1], [1])"
+    )
     found, stopped, _ = run(source, tmp_path / "claims")
     assert [record["sides"][0][0] for record in found] == ["agrees"] * 2 and not stopped
     assert found[0]["sides"][0][1] == pytest.approx(0.5, rel=1e-5) and found[1]["sides"][0][1] == 0
@@ -76,7 +82,10 @@ def test_agreement_is_written_in_units_of_what_is_allowed(tmp_path):
 
 
 def test_literal_seeds_move_and_others_do_not(tmp_path):
-    source = "class jax:\n    key = staticmethod(lambda s: s)\na = jax.key(7)\nb = jax.key(3 + 4)\nc = jax.key(a)"
+    source = (
+        "class jax:\n    key = staticmethod(lambda s: s)\n"
+        "a = jax.key(7)\nb = jax.key(3 + 4)\nc = jax.key(a)"
+    )
     for seed in (0, 1000):
         *_, names = run(source, tmp_path / "claims", seed)
         assert (names["a"], names["b"], names["c"]) == (7 + seed, 7, 7 + seed)

@@ -2,7 +2,7 @@
 processes it has.
 """
 
-from helpers import mcmc
+from helpers import common, mcmc
 
 import signal
 import time
@@ -11,8 +11,8 @@ import jax
 import numpy as np
 import pytest
 
-from experiments import shared
-from experiments.scaling_out import kept, problems, processes, sharded
+from experiments.methods import checkpoints, joined_processes, sharded
+from experiments.problems import large_problems
 from tests.launch import LIMIT, starting
 
 SIZES = [
@@ -29,7 +29,7 @@ SIZES = [
     "--seed",
     "3",
 ]
-FIT = ["-m", "experiments.scaling_out.fit", "moons"]
+FIT = ["-m", "experiments.pages.scaling_out.fit", "moons"]
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def steps(folder):
 
 
 def test_a_run_that_lost_a_process_goes_on_with_the_draws_of_an_unbroken_one(start, tmp_path):
-    whole, broken, at = tmp_path / "whole", tmp_path / "broken", processes.address()
+    whole, broken, at = tmp_path / "whole", tmp_path / "broken", joined_processes.address()
     by_hand = ["--processes", "2", "--coordinator", at, "--limit", "200", "--number"]
     unbroken = start(*FIT, whole, *SIZES)
     two = [start(*FIT, broken, *SIZES, *by_hand, number) for number in range(2)]
@@ -71,26 +71,29 @@ def test_a_run_that_lost_a_process_goes_on_with_the_draws_of_an_unbroken_one(sta
     for name in expected:
         np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
     # The folder knows whose it is: other data are found before anything is drawn.
-    log_density, shapes, data = problems.moons(60)
+    log_density, shapes, data = large_problems.moons(60)
     starts = mcmc.normal_starts(jax.random.key(1), shapes, (2,))
     sizes = {"num_warmup": 20, "num_samples": 35, "every": 4, "folder": broken / "steps"}
-    key = shared.key(3, "chains")
+    key = common.key(3, "chains")
     with pytest.raises(ValueError, match="of other data, or of another density"):
-        sharded.sample(key, log_density, starts, processes.grid(1), data=data, **sizes)
+        sharded.sample(key, log_density, starts, joined_processes.grid(1), data=data, **sizes)
 
 
 def test_what_is_kept_comes_back(tmp_path):
     tree = {"a": (np.arange(3), np.float32(2.5)), "b": [np.array([True, False])]}
     settings = {"key": [1, 2]}
-    with kept.opened(tmp_path / "run", settings) as manager:
+    with checkpoints.opened(tmp_path / "run", settings) as manager:
         assert manager.latest_step() is None
-        kept.save(manager, 0, tree, settings)
-    with kept.opened(tmp_path / "run", settings) as manager:
-        found = kept.read(manager, manager.latest_step(), tree)
+        checkpoints.save(manager, 0, tree, settings)
+    with checkpoints.opened(tmp_path / "run", settings) as manager:
+        found = checkpoints.read(manager, manager.latest_step(), tree)
     assert jax.tree.structure(found) == jax.tree.structure(tree)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(tree), strict=True):
         assert one.dtype == np.asarray(other).dtype
         np.testing.assert_array_equal(one, other)
     message = r"other \(found, expected\) settings {'key': \(\[1, 2\], \[3\]\)}"
-    with pytest.raises(ValueError, match=message), kept.opened(tmp_path / "run", {"key": [3]}):
+    with (
+        pytest.raises(ValueError, match=message),
+        checkpoints.opened(tmp_path / "run", {"key": [3]}),
+    ):
         pass

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.what_the_gain_is_made_of import heads, latent, processes, redraws
+from experiments.methods import gaussian_processes, heads, latent_angle
+from experiments.problems import moons_redrawn
 
 
 @pytest.mark.parametrize("odd", [True, False])
@@ -15,11 +16,11 @@ from experiments.what_the_gain_is_made_of import heads, latent, processes, redra
     "length, most", [(0.5, 0.02), (0.7, 1e-3), (1.0, 1e-3), (1.5, 1e-3), (2.0, 0.01)]
 )
 def test_basis_of_a_process_gives_its_kernel(odd, length, most):
-    x = redraws.drawn(0, num_tasks=2).x_test[0, ::10]
-    phi = np.asarray(processes.functions(x, odd), np.float64)
+    x = moons_redrawn.drawn(0, num_tasks=2).x_test[0, ::10]
+    phi = np.asarray(gaussian_processes.functions(x, odd), np.float64)
     root = np.asarray(
-        processes.root_density(
-            jnp.log(jnp.array([1.0, length])), processes.squared_frequencies(odd)
+        gaussian_processes.root_density(
+            jnp.log(jnp.array([1.0, length])), gaussian_processes.squared_frequencies(odd)
         )
     )
 
@@ -30,12 +31,12 @@ def test_basis_of_a_process_gives_its_kernel(odd, length, most):
     exact = (kernel(x) - kernel(-x)) / 2 if odd else kernel(x)
     assert np.abs((phi * root**2) @ phi.T - exact).max() < most
     if odd:
-        assert np.abs(np.asarray(processes.functions(-x, odd)) + phi).max() < 1e-4
+        assert np.abs(np.asarray(gaussian_processes.functions(-x, odd)) + phi).max() < 1e-4
 
 
 def test_root_of_a_density_that_is_nearly_zero_has_a_finite_gradient():
-    squared = processes.squared_frequencies(True)
-    gradient = jax.grad(lambda at: processes.root_density(at, squared).sum())(
+    squared = gaussian_processes.squared_frequencies(True)
+    gradient = jax.grad(lambda at: gaussian_processes.root_density(at, squared).sum())(
         jnp.log(jnp.array([3.0, 50.0]))
     )
     assert np.isfinite(gradient).all()
@@ -56,7 +57,7 @@ def test_head_by_laplace_is_near_the_posterior_of_one_feature():
 
 
 def test_features_of_several_networks_are_those_of_each():
-    tasks = redraws.drawn(0, num_tasks=2)
+    tasks = moons_redrawn.drawn(0, num_tasks=2)
     keys, seen = jax.random.split(jax.random.key(1), 2), jnp.ones((2, 50))
     with jax.numpy_dtype_promotion("standard"):  # as Optax needs
         weights = heads.train(keys, tasks, seen, 0.1, 3, 0.01, 20, 10)["network"]
@@ -69,21 +70,25 @@ def test_features_of_several_networks_are_those_of_each():
 def test_turning_back_undoes_a_tasks_angle():
     x = jnp.array([[[1.0, 0.0], [0.0, 2.0]]])
     np.testing.assert_allclose(
-        latent.turned(jnp.array([np.pi / 2]), x), [[[0.0, -1.0], [2.0, 0.0]]], atol=1e-6
+        latent_angle.turned(jnp.array([np.pi / 2]), x), [[[0.0, -1.0], [2.0, 0.0]]], atol=1e-6
     )
 
 
 def test_new_task_of_a_latent_angle_is_predicted_as_if_its_angle_were_known():
-    tasks = redraws.drawn(0, num_tasks=2)
-    position = jax.tree.map(lambda a: jnp.ones((1, 2, *a.shape)), latent.shapes(2))
+    tasks = moons_redrawn.drawn(0, num_tasks=2)
+    position = jax.tree.map(lambda a: jnp.ones((1, 2, *a.shape)), latent_angle.shapes(2))
     kernel = jnp.array([[3.0, -1.0, 2.0, 0.5, 1.0], [-1.0, 2.0, 0.3, 1.5, -2.0]])
     position["network"]["params"]["Dense_0"]["kernel"] = jnp.broadcast_to(kernel, (1, 2, 2, 5))
     position["log_sd"] = {name: jnp.zeros((1, 2)) for name in position["log_sd"]}
-    weights = latent.weights_of(jax.tree.map(lambda a: a[0, 0], position))
-    angle = float(latent.GRID[40])
-    f = 4 * redraws.NETWORK.apply(weights, latent.turned(jnp.full(2, angle), tasks.x_train))
+    weights = latent_angle.weights_of(jax.tree.map(lambda a: a[0, 0], position))
+    angle = float(latent_angle.GRID[40])
+    f = 4 * moons_redrawn.NETWORK.apply(
+        weights, latent_angle.turned(jnp.full(2, angle), tasks.x_train)
+    )
     new = tasks._replace(y_train=(f > 0).astype(jnp.int32))
-    found = latent.of_new_tasks(position, new)
-    exact = redraws.NETWORK.apply(weights, latent.turned(jnp.full(2, angle), tasks.x_test))
+    found = latent_angle.of_new_tasks(position, new)
+    exact = moons_redrawn.NETWORK.apply(
+        weights, latent_angle.turned(jnp.full(2, angle), tasks.x_test)
+    )
     assert found.shape == (2, 2, 500)
     assert ((found.mean(axis=0) > 0.5) == (np.asarray(exact) > 0)).mean() > 0.9

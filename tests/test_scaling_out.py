@@ -9,19 +9,20 @@ import time
 import numpy as np
 import pytest
 
-from experiments.scaling_out import processes
+from experiments.methods import joined_processes
 from tests.launch import LIMIT, starting
 
 LOOP = """
 import sys, time
-from experiments.scaling_out import processes
+from experiments.methods import joined_processes
 import jax
 import jax.numpy as jnp
 number, address, talk = int(sys.argv[1]), sys.argv[2], sys.argv[3] == "talk"
-processes.join(2, number, address, limit=300, heartbeat=10)
-line = jax.sharding.NamedSharding(jax.sharding.Mesh(jax.devices(), "data"), jax.sharding.PartitionSpec("data"))
+joined_processes.join(2, number, address, limit=300, heartbeat=10)
+mesh, spec = jax.sharding.Mesh(jax.devices(), "data"), jax.sharding.PartitionSpec
+line = jax.sharding.NamedSharding(mesh, spec("data"))
 ones = jax.make_array_from_callback((2,), line, lambda index: jnp.ones(1))
-total = jax.jit(jnp.sum, out_shardings=jax.sharding.NamedSharding(line.mesh, jax.sharding.PartitionSpec()))
+total = jax.jit(jnp.sum, out_shardings=jax.sharding.NamedSharding(mesh, spec()))
 print(total(ones), flush=True)
 for _ in range(6000):
     time.sleep(0.1)
@@ -43,7 +44,7 @@ def found(tmp_path_factory):
     alone, joined, at = (
         tmp_path_factory.mktemp("alone"),
         tmp_path_factory.mktemp("joined"),
-        processes.address(),
+        joined_processes.address(),
     )
     with starting(joined) as begin:
         three = [
@@ -119,7 +120,7 @@ def pairs(tmp_path_factory):
     with starting(tmp_path_factory.mktemp("pairs")) as begin:
         found = {}
         for name, (*_, talk) in LOST.items():
-            at = processes.address()
+            at = joined_processes.address()
             found[name] = [begin("-c", LOOP, i, at, talk) for i in range(2)]
         yield found
 
@@ -153,38 +154,38 @@ def test_when_a_process_is_lost_the_other_ends_with_an_error(pairs, name):
 )
 def test_wrong_numbers_are_named_before_jax_sees_them(arguments, message):
     with pytest.raises(ValueError, match=message):
-        processes.join(*arguments, limit=1)
+        joined_processes.join(*arguments, limit=1)
 
 
 def test_a_number_that_is_taken_twice_is_named(start, monkeypatch):
-    at = processes.address()
+    at = joined_processes.address()
     with pytest.raises(TimeoutError, match=r"processes \[1\] of 2 are not there after 1 s$"):
-        processes.join(2, 0, at, limit=1)
-    code = f"from experiments.scaling_out import processes; processes.join(2, 1, {at!r}, limit={LIMIT})"
-    start("-c", code)
-    monkeypatch.setattr(processes, "_taken", [])
+        joined_processes.join(2, 0, at, limit=1)
+    join = f"joined_processes.join(2, 1, {at!r}, limit={LIMIT})"
+    start("-c", f"from experiments.methods import joined_processes; {join}")
+    monkeypatch.setattr(joined_processes, "_taken", [])
     with monkeypatch.context() as patch:
-        patch.setattr(processes.jax.distributed, "initialize", lambda *_, **__: None)
-        processes.join(2, 0, at, limit=LIMIT)  # until number 1 is there
+        patch.setattr(joined_processes.jax.distributed, "initialize", lambda *_, **__: None)
+        joined_processes.join(2, 0, at, limit=LIMIT)  # until number 1 is there
     with pytest.raises(
         ValueError, match="given 1, which another process has already, expected each of 0 to 1 once"
     ):
-        processes.join(2, 1, at, limit=1)
-    for stack in processes._taken:
+        joined_processes.join(2, 1, at, limit=1)
+    for stack in joined_processes._taken:
         stack.close()
 
 
 def test_a_coordinator_that_is_not_there_is_named():
-    at = processes.address()
+    at = joined_processes.address()
     port = at.split(":")[1]
     with pytest.raises(
         TimeoutError, match=rf"processes \[0\] of 2 are .* 1 s: no coordinator at port {port}"
     ):
-        processes.join(2, 1, at, limit=1)
+        joined_processes.join(2, 1, at, limit=1)
     with pytest.raises(
         TimeoutError, match=rf"no coordinator at 127.0.0.2:{port} after 1 s: is process 0 there?"
     ):
-        processes.join(2, 1, f"127.0.0.2:{port}", limit=1)
+        joined_processes.join(2, 1, f"127.0.0.2:{port}", limit=1)
 
 
 def test_a_port_that_is_taken_is_named():
@@ -193,9 +194,9 @@ def test_a_port_that_is_taken_is_named():
         other.listen()
         port = other.getsockname()[1]
         with pytest.raises(ValueError, match=f"coordinator: given port {port}, which is taken"):
-            processes.join(2, 0, f"127.0.0.1:{port}", limit=1)
+            joined_processes.join(2, 0, f"127.0.0.1:{port}", limit=1)
 
 
 def test_rows_of_devices_are_of_one_length():
     with pytest.raises(ValueError, match="num_rows: given 3, expected a divisor of the 1 devices"):
-        processes.grid(3)
+        joined_processes.grid(3)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from blackjax.sgmcmc import gradients
 
-from experiments.sgmcmc import psgld, source, targets
+from experiments.methods import psgld, schedules
+from experiments.problems import minibatch_targets
 
 NUM_DATA, BATCH = 500, 50
 KEY = jax.random.key(71)
@@ -54,29 +55,31 @@ def judged(known, draws, variance=1.0):
     variance.
     """
     exact = np.repeat([0.0, variance], known.target.exact.size // 2)
-    return verify.judge(draws, known.target._replace(exact=exact))
+    return verify.compare_with_exact(draws, known.target._replace(exact=exact))
 
 
 @pytest.mark.parametrize("size", [1, 10])
 @pytest.mark.parametrize("preconditioner", [None, "proportional"])
 def test_sgfs_is_exact_for_a_gaussian_at_any_step_size(size, preconditioner):
-    known = targets.gaussian_mean(size, prior_precision=100.0)
+    known = minibatch_targets.gaussian_mean(size, prior_precision=100.0)
     algorithm = fisher(known, preconditioner=preconditioner)
     for step_size in (0.01, 0.1, np.inf):
-        assert verify.judge(run(known, algorithm, step_size), known.target).passed.all()
+        assert verify.compare_with_exact(
+            run(known, algorithm, step_size), known.target
+        ).passed.all()
 
 
 def test_without_replacement_another_gamma_is_exact():
-    known = targets.gaussian_mean(prior_precision=100.0, ddof=1)
+    known = minibatch_targets.gaussian_mean(prior_precision=100.0, ddof=1)
     for step_size in (0.01, np.inf):
         draws = run(known, fisher(known, replace=False), step_size, replace=False, num_samples=500)
-        assert verify.judge(draws, known.target).passed.all()
+        assert verify.compare_with_exact(draws, known.target).passed.all()
 
 
 def test_a_matrix_as_preconditioner_is_exact_too():
-    known = targets.gaussian_mean(2)
+    known = minibatch_targets.gaussian_mean(2)
     draws = run(known, fisher(known, preconditioner=np.array([[2.0, 0.9], [0.9, 1.0]])), 0.02)
-    assert verify.judge(draws, known.target).passed.all()
+    assert verify.compare_with_exact(draws, known.target).passed.all()
 
 
 @pytest.mark.parametrize(
@@ -86,7 +89,7 @@ def test_the_gamma_of_the_other_way_to_draw_fails_by_its_closed_form(batch, num_
     """Stationary ratio V / (gamma N - N) at infinite step size, V = N^2 / n - N without
     replacement.
     """
-    known = targets.gaussian_mean(ddof=1)
+    known = minibatch_targets.gaussian_mean(ddof=1)
     options = {"replace": False, "batch_size": batch, "num_samples": num_samples}
     wrong = run(known, fisher(known, replace=True), np.inf, **options)
     assert judged(known, wrong, (NUM_DATA / batch - 1) / (NUM_DATA / batch)).passed.all()
@@ -97,7 +100,7 @@ def test_the_gamma_of_the_other_way_to_draw_fails_by_its_closed_form(batch, num_
 def test_the_sources_gamma_inflates_the_variance_by_its_closed_form(step_size):
     """Elevenfold and 54-fold."""
     gamma, noise = (BATCH + NUM_DATA) / NUM_DATA, 4 * 1.1 / step_size
-    known = targets.gaussian_mean()
+    known = minibatch_targets.gaussian_mean()
     wrong = run(known, fisher(known, gamma=gamma, preconditioner=[[1.1]]), step_size, thin=20)
     ratio = (NUM_DATA**2 / BATCH + noise) / (gamma * NUM_DATA - NUM_DATA + noise)
     assert judged(known, wrong, ratio).passed.all()
@@ -109,7 +112,7 @@ def test_the_sources_gamma_is_unstable_below_its_threshold():
     threshold = (NUM_DATA - 44) / (1.1 * NUM_DATA)
     spread = {}
     for variance in (threshold - 0.03, threshold + 0.03):
-        known = targets.gaussian_mean(variance=variance)
+        known = minibatch_targets.gaussian_mean(variance=variance)
         algorithm = fisher(known, gamma=1.1, preconditioner=[[1.1]])
         try:
             spread[variance] = variance_ratio(known, run(known, algorithm, 0.1, num_samples=300))
@@ -120,49 +123,53 @@ def test_the_sources_gamma_is_unstable_below_its_threshold():
 
 
 def test_a_bracket_without_the_priors_precision_fails():
-    known = targets.gaussian_mean(prior_precision=2000.0)
+    known = minibatch_targets.gaussian_mean(prior_precision=2000.0)
     algorithm = fisher(known)
 
     def forgetful(position, rng_key=None):
         state = algorithm.init(position)
         return state._replace(prior_precision=jnp.zeros_like(state.prior_precision))
 
-    assert verify.judge(run(known, algorithm, np.inf), known.target).passed.all()
+    assert verify.compare_with_exact(run(known, algorithm, np.inf), known.target).passed.all()
     without = run(known, algorithm._replace(init=forgetful), np.inf)
-    assert not verify.judge(without, known.target).passed.all()
+    assert not verify.compare_with_exact(without, known.target).passed.all()
 
 
-@pytest.mark.parametrize("make", [targets.linear_regression, targets.logistic_regression])
+@pytest.mark.parametrize(
+    "make", [minibatch_targets.linear_regression, minibatch_targets.logistic_regression]
+)
 def test_regressions_within_a_stated_bias(make):
     known = make()
     algorithm = fisher(known)
     for step_size in (0.01, np.inf):
-        assert verify.judge(
+        assert verify.compare_with_exact(
             run(known, algorithm, step_size, num_samples=1000), known.target, bias=0.03
         ).passed.all()
 
 
 def test_the_plain_mean_remembers_a_far_start():
-    known = targets.linear_regression()
-    verdict = verify.judge(run(known, fisher(known, forget=0.0), np.inf), known.target, bias=0.03)
+    known = minibatch_targets.linear_regression()
+    verdict = verify.compare_with_exact(
+        run(known, fisher(known, forget=0.0), np.inf), known.target, bias=0.03
+    )
     too_narrow = verdict.difference < -verdict.allowed
     assert too_narrow[known.target.exact == 1].any()
 
 
 def test_logistic_regression_against_nuts():
-    known = targets.logistic_regression()
+    known = minibatch_targets.logistic_regression()
     starts = mcmc.normal_starts(KEY, known.target.position, (4,))
     exact = mcmc.sample(
         KEY, known.target.log_density, starts, num_samples=500, max_tree_depth=4
     ).draws
-    assert verify.judge(exact, known.target).passed.all()
+    assert verify.compare_with_exact(exact, known.target).passed.all()
 
 
 def test_langevin_has_the_bias_of_its_closed_form():
     """Stationary ratio (e V + 2) / (2 - e A), A = 500 and V = N^2 / n; with exact control variates
     V = 0.
     """
-    known = targets.gaussian_mean(10)
+    known = minibatch_targets.gaussian_mean(10)
     draws = run(known, blackjax.sgld(slope(known)), 1e-4, thin=20)
     assert judged(known, draws, 2.5 / 1.95).passed.all() and not judged(known, draws).passed.all()
     centred = gradients.control_variates(slope(known), jnp.full(10, 0.02), known.data)
@@ -172,12 +179,12 @@ def test_langevin_has_the_bias_of_its_closed_form():
 
 @pytest.mark.parametrize("name", ["sgnht", "psgld"])
 def test_others_of_the_family_within_a_stated_bias(name):
-    known = targets.gaussian_mean(10)
+    known = minibatch_targets.gaussian_mean(10)
     made = {"sgnht": blackjax.sgnht(slope(known), alpha=1.0), "psgld": psgld.psgld(slope(known))}[
         name
     ]
     draws = run(known, made, 1e-3, thin=100)
-    assert verify.judge(draws, known.target, bias=0.1).passed.all()
+    assert verify.compare_with_exact(draws, known.target, bias=0.1).passed.all()
 
 
 def test_psgld_scales_each_coordinates_step():
@@ -194,7 +201,7 @@ def test_psgld_scales_each_coordinates_step():
 
 
 def test_any_pytree_is_a_position():
-    known = targets.gaussian_mean(3)
+    known = minibatch_targets.gaussian_mean(3)
     split = lambda p: jnp.concatenate([p["a"][None], p["b"]])  # noqa: E731
     algorithm = sgfs.sgfs(
         lambda p: known.log_prior(split(p)),
@@ -254,17 +261,17 @@ def test_minibatches_are_drawn_from_all_data_and_without_replacement_hold_none_t
 
 def test_schedules():
     steps = np.arange(100_000)
-    falling = np.asarray(source.decaying(0.1, offset=10.0, power=0.6)(steps))
+    falling = np.asarray(schedules.decaying(0.1, offset=10.0, power=0.6)(steps))
     assert falling[0] == 0.1 and (np.diff(falling) < 0).all()
-    cycle = np.asarray(source.cyclical(0.2, 100)(steps))
+    cycle = np.asarray(schedules.cyclical(0.2, 100)(steps))
     assert cycle[0] == cycle[100] == pytest.approx(0.2) and 0 < cycle[99] < 1e-4
     for power in (0.5, 1.1):
         with pytest.raises(ValueError, match=f"power: given {power}"):
-            source.decaying(0.1, power=power)
+            schedules.decaying(0.1, power=power)
 
 
 def test_one_and_two_chains_draw_the_same_bits():
-    known = targets.gaussian_mean(2)
+    known = minibatch_targets.gaussian_mean(2)
     sizes = {"batch_size": BATCH, "step_size": 0.1, "num_warmup": 60, "num_samples": 5}
     algorithm = fisher(known)
     first, second = (
@@ -273,7 +280,7 @@ def test_one_and_two_chains_draw_the_same_bits():
     assert (first == second).all() and not (first[0] == first[1]).any()
 
 
-KNOWN = targets.gaussian_mean(2)
+KNOWN = minibatch_targets.gaussian_mean(2)
 SIZES = {"batch_size": BATCH, "step_size": 0.1, "num_warmup": 0, "num_samples": 1}
 
 
@@ -357,7 +364,7 @@ def test_what_does_not_fit_is_named():
         with pytest.raises(ValueError, match=message):
             psgld.psgld(slope(KNOWN), **options)
     with pytest.raises(ValueError, match="bias: given -1"):
-        verify.judge(jnp.zeros((2, 4, 2)), KNOWN.target, bias=-1)
+        verify.compare_with_exact(jnp.zeros((2, 4, 2)), KNOWN.target, bias=-1)
 
 
 def test_a_chain_that_leaves_the_numbers_is_named():

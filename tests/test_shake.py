@@ -15,7 +15,7 @@ def runs(tmp_path, monkeypatch):
     monkeypatch.setattr(shake, "FOLDER", tmp_path)
     monkeypatch.setattr(shake, "PERTURBATIONS", {"as it is": {}, "seeds + 1": {}, "seeds + 2": {}})
     for name, left in zip(shake.PERTURBATIONS, (1.0, 2.0, 6.0), strict=True):
-        told = [
+        claims = [
             ("abs(gap) <= 5 * error", "<=", left, 5.0),
             ("n == 3", "==", "3", "3"),
             ("n == 3", "==", "4", "4"),
@@ -30,7 +30,7 @@ def runs(tmp_path, monkeypatch):
                 "sides": [(sign, a, b)],
                 "holds": not isinstance(a, float) or a <= b,
             }
-            for text, sign, a, b in told
+            for text, sign, a, b in claims
         ]
         (folder / "moons.jsonl").write_text(
             "".join(json.dumps(record) + "\n" for record in records)
@@ -45,7 +45,7 @@ def test_a_claim_has_the_mean_and_spread_of_its_runs(runs):
     gaps = np.array([4.0, 3.0, -1.0])
     np.testing.assert_allclose([row["gap"], row["spread"]], [gaps.mean(), gaps.std(ddof=1)])
     np.testing.assert_allclose(row["margin"], gaps.mean() / gaps.std(ddof=1))
-    assert "held 2 of 3, chance 1e-05" in shake.line(row)
+    assert "held 2 of 3, chance 1e-05" in shake.row_text(row)
 
 
 def test_what_a_loop_asserts_twice_is_two_exact_claims(runs):

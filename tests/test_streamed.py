@@ -16,7 +16,8 @@ import pytest
 from numpyro.infer import SVI, Trace_ELBO
 from numpyro.infer.autoguide import AutoNormal
 
-from experiments.scaling_out import memory, streamed
+from experiments.methods import streamed
+from experiments.pages.scaling_out import memory
 
 
 def save(folder, num_data):

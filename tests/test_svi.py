@@ -23,13 +23,15 @@ from numpyro.infer.autoguide import (
 )
 from scipy import stats
 
-from experiments.svi import equal_cost, guides, models, moons
+from experiments.methods import autoguides
+from experiments.pages.svi import equal_cost_fits, guides, moons
+from experiments.problems import numpyro_models, spirals
 
 NOISE = 0.5
 MEAN_FIELD = partial(AutoNormal, init_scale=0.1)
 FULL_RANK = partial(AutoMultivariateNormal, init_scale=0.1)
 FLOW = partial(AutoIAFNormal, num_flows=1, hidden_dims=[6])
-NARROW_FLOW = partial(equal_cost.Flow, num_flows=1, hidden_dims=[6])
+NARROW_FLOW = partial(autoguides.Flow, num_flows=1, hidden_dims=[6])
 DECAYING = optax.adam(optax.exponential_decay(0.05, 2000, 1e-2))
 
 
@@ -53,7 +55,7 @@ def problem():
 
 
 draw = jax.jit(svi.draw, static_argnums=(1, 2, 5))
-weigh = jax.jit(models.log_weights, static_argnums=(1, 2, 5))
+weigh = jax.jit(autoguides.log_weights, static_argnums=(1, 2, 5))
 
 
 def fitted(guide, loss, args, num_steps=3000):
@@ -67,7 +69,7 @@ def fitted(guide, loss, args, num_steps=3000):
         with pytest.raises(
             ValueError, match="guide: given AutoLaplaceApproximation, whose ELBO is that of a point"
         ):
-            models.log_weights(key_weigh, linear, guide, result.params, args, 1000)
+            autoguides.log_weights(key_weigh, linear, guide, result.params, args, 1000)
         return result, np.asarray(draws), None
     log_weights = weigh(key_weigh, linear, guide, result.params, args, 1000)
     return result, np.asarray(draws), np.asarray(log_weights)
@@ -108,7 +110,7 @@ def test_gauss_newton_is_the_mean_curvature_over_measurements_of_the_model():
     y = mean[None] + noise * jax.random.normal(jax.random.key(1), (2000, 8))
     found = np.asarray(jax.jit(jax.vmap(curvature))(y), np.float64)
     error = found.std(axis=0) / np.sqrt(len(y))
-    off = np.abs(found.mean(axis=0) - equal_cost.gauss_newton(start, observed(mean)))
+    off = np.abs(found.mean(axis=0) - equal_cost_fits.gauss_newton(start, observed(mean)))
     assert (off <= 6 * error + 1e-4 * np.abs(found).max()).all()
 
 
@@ -158,7 +160,7 @@ def test_impossible_counts_are_refused(problem, num):
     args, *_ = problem
     with pytest.raises(ValueError, match="num_steps: given"):
         svi.fit(jax.random.key(0), linear, MEAN_FIELD, args, num_steps=num)
-    for function in (svi.draw, models.log_weights):
+    for function in (svi.draw, autoguides.log_weights):
         with pytest.raises(ValueError, match="num_draws: given"):
             function(jax.random.key(0), linear, MEAN_FIELD, {}, args, num)
 
@@ -172,7 +174,7 @@ def test_data_that_are_not_finite_are_refused(problem):
 @pytest.fixture(scope="module")
 def labelled():
     """Return a network of three classes, its points, and some weights."""
-    points = models.spiral(jax.random.key(0), 20)
+    points = spirals.spiral(jax.random.key(0), 20)
     network = networks.MLP((7,), use_bias=True, num_outputs=3)
     observed = densities.observe(points.x, points.y, [1.0, 2.0], num_classes=3)
     return network, observed, network.init(jax.random.key(1), points.x)
@@ -189,7 +191,7 @@ def sites(params):
 def test_numpyro_states_the_same_density_of_classes(labelled):
     network, observed, params = labelled
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        model = partial(models.flat_model, network)
+        model = partial(numpyro_models.flat_model, network)
         theirs = jax.jit(lambda at: numpyro.infer.util.log_density(model, (observed,), {}, at)[0])(
             sites(params)
         )
@@ -202,7 +204,7 @@ def test_numpyro_states_the_same_density_of_classes(labelled):
 
 def test_minibatches_estimate_the_density_without_bias(labelled):
     network, observed, params = labelled
-    model = partial(models.flat_model, network, batch_size=15)
+    model = partial(numpyro_models.flat_model, network, batch_size=15)
     full = densities.flat_log_density(network)(params, observed)
 
     def one(key):

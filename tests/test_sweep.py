@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
-from experiments.scaling_out import sweep
+from experiments.pages.scaling_out import sweep
 
 SIZES = {"num_warmup": 20, "num_samples": 10}
 

@@ -342,7 +342,8 @@ from tables import files, frames, multilevel
 import jax, json, pandas as pd
 network, recipe, draws = files.load({str(path)!r})
 table = frames.encode(recipe, pd.read_csv({str(tmp_path / "rows.csv")!r}))
-print(json.dumps(multilevel.predict(jax.random.key(11), network, recipe, draws, table).mean().tolist()))
+found = multilevel.predict(jax.random.key(11), network, recipe, draws, table)
+print(json.dumps(found.mean().tolist()))
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     np.testing.assert_allclose(json.loads(run.stdout), expected, rtol=1e-4)

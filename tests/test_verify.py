@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments.are_the_samplers_right import targets
+from experiments.problems import exact_targets
 
-TARGETS = {target.name: target for target in targets.all_targets()}
+TARGETS = {target.name: target for target in exact_targets.all_targets()}
 TWO_MODES = TARGETS["two modes"]
 
 
@@ -34,7 +34,9 @@ def quantities_of(draws):
 def test_right_draws_pass_as_often_as_promised():
     """The difference and R-hat have ``chance`` each, shared by the quantities."""
     runs = (quantities_of(independent(seed)) for seed in range(50))
-    failed = sum(not verify.judge(run, TWO_MODES.exact, chance=0.1).passed.all() for run in runs)
+    failed = sum(
+        not verify.compare_with_exact(run, TWO_MODES.exact, chance=0.1).passed.all() for run in runs
+    )
     assert failed <= stats.binom.isf(1e-5, 50, 2 * 0.1)
 
 
@@ -49,21 +51,24 @@ def test_right_draws_pass_as_often_as_promised():
     ids=["shifted", "too wide", "wrong weights"],
 )
 def test_wrong_draws_fail(wrong):
-    verdict = verify.judge(wrong(independent(0, 2000)).astype(np.float32), TWO_MODES)
+    verdict = verify.compare_with_exact(wrong(independent(0, 2000)).astype(np.float32), TWO_MODES)
     assert verdict.enough.all() and not verdict.passed.all()
 
 
 def test_quantities_and_exact_values_do_in_place_of_a_target():
     draws = independent(4)
     quantities = quantities_of(draws)
-    found, expected = verify.judge(quantities, TWO_MODES.exact), verify.judge(draws, TWO_MODES)
+    found, expected = (
+        verify.compare_with_exact(quantities, TWO_MODES.exact),
+        verify.compare_with_exact(draws, TWO_MODES),
+    )
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
-    assert verify.judge(quantities[..., 0], TWO_MODES.exact[0]).passed.shape == (1,)
+    assert verify.compare_with_exact(quantities[..., 0], TWO_MODES.exact[0]).passed.shape == (1,)
     with pytest.raises(
         ValueError, match=r"draws, target: given \(2,\) quantities and \(3,\) exact values"
     ):
-        verify.judge(quantities[..., :2], TWO_MODES.exact)
+        verify.compare_with_exact(quantities[..., :2], TWO_MODES.exact)
 
 
 def autoregressive(random, shape, correlation):
@@ -80,7 +85,8 @@ def test_right_chains_fail_as_often_as_they_may(num_quantities, num_runs, chance
     random = np.random.default_rng(1)
     runs = (autoregressive(random, (4, 1000, num_quantities), 0.5) for _ in range(num_runs))
     failed = sum(
-        not verify.judge(run, np.zeros(num_quantities), chance).passed.all() for run in runs
+        not verify.compare_with_exact(run, np.zeros(num_quantities), chance).passed.all()
+        for run in runs
     )
     assert failed <= stats.binom.isf(1e-5, num_runs, 2 * chance)
 
@@ -96,7 +102,9 @@ def test_means_that_are_off_are_found_as_often_as_in_the_table(ess, off, num_qua
     random, time, num_runs = np.random.default_rng(2), 4000 / ess, 40
     runs = (autoregressive(random, (4, 1000), (time - 1) / (time + 1)) for _ in range(num_runs))
     chance = CHANCE / num_quantities  # one quantity's share
-    found = sum(not verify.judge(run, np.array(off), chance).passed.all() for run in runs)
+    found = sum(
+        not verify.compare_with_exact(run, np.array(off), chance).passed.all() for run in runs
+    )
     table = FOUND[ess, off][num_quantities]
     assert found >= stats.betabinom.ppf(1e-5, num_runs, table, 2000 - table)
 
@@ -107,13 +115,13 @@ def test_what_hardly_moves_gets_no_verdict():
     apart = apart + 0.1 * independent(1, 500)
     slow = np.repeat(independent(0, 50), 20, axis=1)
     for draws in (still, apart, slow):
-        verdict = verify.judge(draws, TWO_MODES)
+        verdict = verify.compare_with_exact(draws, TWO_MODES)
         assert not verdict.enough.all() and not verdict.passed.all()
 
 
 def test_differences_are_in_standard_deviations_of_the_quantity():
     draws = independent(3, 4000)
-    verdict = verify.judge(draws, TWO_MODES)
+    verdict = verify.compare_with_exact(draws, TWO_MODES)
     assert verdict.difference[0] == pytest.approx(
         (draws.mean() - TWO_MODES.exact[0]) / draws.std(), abs=1e-5
     )
@@ -130,7 +138,7 @@ def test_differences_are_in_standard_deviations_of_the_quantity():
 )
 def test_bad_draws_are_named(draws, message):
     with pytest.raises(ValueError, match=message):
-        verify.judge(draws, TWO_MODES)
+        verify.compare_with_exact(draws, TWO_MODES)
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -196,7 +204,7 @@ def test_eight_schools_against_two_dimensional_sums():
 
 def test_without_the_jacobian_the_density_differs_by_it():
     position = {"mu": jnp.float32(1.0), "log_tau": jnp.float32(0.7), "offset": jnp.zeros(8)}
-    right, wrong = TARGETS["eight schools"], targets.eight_schools(jacobian=False)
+    right, wrong = TARGETS["eight schools"], exact_targets.eight_schools(jacobian=False)
     assert float(right.log_density(position) - wrong.log_density(position)) == pytest.approx(
         0.7, abs=1e-4
     )
@@ -225,11 +233,15 @@ KERNEL = "moved, info = kernel(key, state, flat_density, step_size, inverse_metr
 INDENT = " " * 8
 BROKEN = {
     "the metric learns from the draws": [
-        ("state, adaptation = carry\n", "(state, running), adaptation = carry\n"),
+        (
+            "(state, adaptation), (key, tuning) = carry, inputs\n",
+            "((state, running), adaptation), (key, tuning) = carry, inputs\n",
+        ),
         (
             KERNEL,
             KERNEL.replace("inverse_metric)", "jnp.where(tuning, inverse_metric, running))")
-            + f"{INDENT}running = (running + inverse_metric * jnp.clip(moved.position**2, 0.01, 1.0)) / 2\n",
+            + f"{INDENT}here = inverse_metric * jnp.clip(moved.position**2, 0.01, 1.0)\n"
+            f"{INDENT}running = (running + here) / 2\n",
         ),
         ("return (moved, adaptation)", "return ((moved, running), adaptation)"),
         ("(state, init(learnt.step_size))", "((state, inverse_metric), init(learnt.step_size))"),
@@ -237,8 +249,10 @@ BROKEN = {
     "the length depends on the place": [
         (
             KERNEL,
-            "length = lambda key: jnp.where(state.position[0] > 0, 1, jax.random.randint(key, (), 1, 6))\n"
-            f"{INDENT}kernel = blackjax.dynamic_hmc.build_kernel(integration_steps_fn=length)\n{INDENT}{KERNEL}",
+            "drawn = lambda key: jax.random.randint(key, (), 1, 6)\n"
+            f"{INDENT}length = lambda key: jnp.where(state.position[0] > 0, 1, drawn(key))\n"
+            f"{INDENT}kernel = blackjax.dynamic_hmc.build_kernel(integration_steps_fn=length)\n"
+            f"{INDENT}{KERNEL}",
         ),
     ],
     "the step size depends on the place": [
@@ -251,9 +265,10 @@ BROKEN = {
     "every proposal is accepted": [
         (
             KERNEL,
-            f"{KERNEL}{INDENT}end = {{name: getattr(info.proposal, name) for name in info.proposal._fields}}\n"
-            f"{INDENT}end = moved._replace(**{{name: end[name] for name in moved._fields if name in end}})\n"
-            f"{INDENT}moved = jax.tree.map(lambda new, last: jnp.where(tuning, new, last), moved, end)\n",
+            f"{KERNEL}{INDENT}end = info.proposal._asdict()\n"
+            f"{INDENT}both = {{name: end[name] for name in moved._fields if name in end}}\n"
+            f"{INDENT}choose = lambda new, last: jnp.where(tuning, new, last)\n"
+            f"{INDENT}moved = jax.tree.map(choose, moved, moved._replace(**both))\n",
         ),
     ],
 }
@@ -261,9 +276,9 @@ BROKEN = {
 
 def broken(changes):
     """Return the program of the draws with lines of its source changed."""
-    source = inspect.getsource(hmc.draw)
+    source = inspect.getsource(hmc.turn) + inspect.getsource(hmc.draw)
     for line, other in changes:
-        assert source.count(line) == 1, f"no longer in hmc.draw, once: {line}"
+        assert source.count(line) == 1, f"no longer in hmc.turn or hmc.draw, once: {line}"
         source = source.replace(line, other)
     names = dict(vars(hmc))
     exec(source, names)
@@ -275,7 +290,7 @@ def unit_normal(position, task):
     return -0.5 * (position**2).sum()
 
 
-UNIT_NORMAL = targets.moments(
+UNIT_NORMAL = exact_targets.moments(
     "unit normal", unit_normal, jax.ShapeDtypeStruct((2,), jnp.float32), lambda x: x, 2
 )
 
@@ -289,7 +304,7 @@ def three_verdicts():
     draws = mcmc.sample(
         jax.random.key(1), unit_normal, starts, tasks=np.zeros(3, np.float32), **sizes
     ).draws
-    return [verify.judge(task, UNIT_NORMAL) for task in draws]
+    return [verify.compare_with_exact(task, UNIT_NORMAL) for task in draws]
 
 
 def test_the_sampler_passes_where_its_broken_twins_fail():
@@ -301,3 +316,22 @@ def test_a_broken_twin_of_the_sampler_is_found(changes, monkeypatch):
     monkeypatch.setattr(hmc, "draw", broken(changes))
     for verdict in three_verdicts():
         assert (np.abs(verdict.difference) > 2 * verdict.allowed).any()
+
+
+def test_uniform_ranks_stay_in_the_band_and_others_leave_it():
+    band, found = verify.rank_band(300, 50, chance=0.05), np.random.default_rng(1)
+    uniform = found.integers(0, 51, size=(300, 400))
+    outside = (verify.rank_distance(uniform, 50) > band).sum()
+    # The band is itself the quantile of 2000 simulated distances.
+    low, high = stats.betabinom.ppf([5e-6, 1 - 5e-6], 400, 0.05 * 2000, 0.95 * 2000)
+    assert low <= outside <= high
+    narrow = np.round(50 * found.beta(2, 2, size=300)).astype(int)
+    assert verify.rank_distance(narrow, 50) > band
+
+
+def test_ranks_of_wrong_posteriors_lie_beyond_the_band():
+    random = np.random.default_rng(0)
+    values, truth = random.normal(size=(60, 20, 2)), random.normal(size=(60, 2))
+    truth[:, 1] += 3  # above nearly all draws
+    right, wrong = verify.rank_distance(verify.ranks(values, truth), 20)
+    assert right < verify.rank_band(60, 20, 1e-3) < wrong

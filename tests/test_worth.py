@@ -2,7 +2,7 @@
 again.
 """
 
-from helpers import densities
+from helpers import common, densities
 from helpers.common import read_result, take
 
 import itertools
@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments import compare, shared
-from experiments.comparing_inference import cold, left_out, uses, worth
-from experiments.comparing_inference import problem as of
-from experiments.what_the_gain_is_made_of import redraws
+from experiments.engine import compare
+from experiments.pages.comparing_inference import cold, left_out, uses, worth
+from experiments.problems import moons_redrawn, six_tasks
 
 
 @pytest.fixture
@@ -43,11 +42,11 @@ def test_measures_are_expectations_over_labels(draws):
     # of the pair of points 0 and 1
     for labels in itertools.product((0, 1), repeat=2 * uses.REPEATS):
         first, second = np.array(labels[: uses.REPEATS]), np.array(labels[uses.REPEATS :])
-        told = np.prod(
+        predicted = np.prod(
             [bernoulli(draws[:, at], y) for at, ys in ((0, first), (1, second)) for y in ys], axis=0
         ).mean()
         best = np.prod([bernoulli(q[at], y) for at, ys in ((0, first), (1, second)) for y in ys])
-        joint += best * np.log(best / told) / (2 * uses.REPEATS)
+        joint += best * np.log(best / predicted) / (2 * uses.REPEATS)
     of_pair = uses.measured(found["mean"], found["joint"][:1].repeat(3, axis=0), q[[0, 1, 0]])
     assert np.isfinite(of_pair["joint"])
     pair = {"mean": found["mean"][:2], "joint": np.stack([found["joint"][0], found["joint"][0].T])}
@@ -95,7 +94,7 @@ def test_permuting_draws_changes_labels_together_alone():
 
 
 def test_tasks_are_new_and_far_points_are_the_near_ones_stretched():
-    found, ladder = uses.problem(), of.tasks("ladder")
+    found, ladder = uses.problem(), six_tasks.tasks("ladder")
     assert (
         found.x.shape == (uses.NUM_TASKS, 2, uses.NUM_TEST, 2)
         and found.q.shape == found.x.shape[:3]
@@ -108,9 +107,9 @@ def test_tasks_are_new_and_far_points_are_the_near_ones_stretched():
 def test_a_cold_density_is_the_densities_divided():
     tasks = uses.problem().tasks
     task = take(densities.observe(tasks.x_train, tasks.y_train, np.full(3, 2.0)), 0)
-    params = of.params_of(jax.random.normal(shared.key(1, "vector"), (of.SIZE,)))
+    params = six_tasks.params_of(jax.random.normal(common.key(1, "vector"), (six_tasks.SIZE,)))
     assert cold.tempered(params, (task, 0.25)) == pytest.approx(
-        4 * float(redraws.FLAT(params, task)), rel=1e-6
+        4 * float(moons_redrawn.FLAT(params, task)), rel=1e-6
     )
 
 

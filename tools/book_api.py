@@ -12,8 +12,8 @@ from sphinx.ext.autodoc import FunctionDocumenter
 
 
 def mark_up(app, what, name, obj, options, lines):
-    """Turn a docstring as the house writes it into markup: calls are indented, errors begin a line,
-    * is a star.
+    """Turn a docstring as this project writes it into markup: calls are indented, errors begin a
+    line, * is a star.
     """
 
     def part(text):
@@ -40,14 +40,26 @@ def mark_up(app, what, name, obj, options, lines):
         return "".join(pieces).removeprefix("\\ ")
 
     parts = [part(text) for text in "\n".join(lines).strip("\n").split("\n\n")]
-    if what == "class":  # the comments beside its fields
-        fields = re.findall(r"^    (\w+): [^#\n]*#:? +(.*)$", inspect.getsource(obj), flags=re.M)
-        parts += ["\n".join(f"- ``{field}``: {plain(text)}" for field, text in fields)]
+    if what == "class":
+        fields = field_comments(inspect.getsource(obj))
+        parts += ["\n".join(f"- ``{field}``: {plain(text)}" for field, text in fields.items())]
     lines[:] = [*"\n\n".join(parts).split("\n"), ""]
 
 
+def field_comments(source):
+    """Return the comments of a class's fields, by field: those above it, or the one beside it."""
+    found = re.findall(
+        r"^((?:    # .*\n)*)    (\w+): [^#\n]*(?:# +(.*))?$", source, flags=re.MULTILINE
+    )
+    comments = {
+        field: " ".join([*re.findall(r"# (.*)", above), *filter(None, [beside])])
+        for above, field, beside in found
+    }
+    return {field: comment for field, comment in comments.items() if comment}
+
+
 def sign(app, what, name, obj, options, signature, returned):
-    """Show a signature as its source has it, in which shapes are short, less what Flax adds to a
+    """Show a signature as its source has it, in which shapes are short, without what Flax adds to a
     module.
     """
     if what not in ("class", "function"):
@@ -100,8 +112,8 @@ def link_helpers(app, pagename, templatename, context, doctree):
     dot, name = '<span class="o">.</span>', r'<span class="n">\w+</span>'
     code = rf'(?<!{dot})(?P<name>{name}(?:{dot}{name})?)(?!<span class="o">=</span>)'
     text = (
-        r'(?<=<code class="docutils literal notranslate">)<span class="pre">(?P<name>[\w.]+)(?:\(\))?</span>'
-        r"(?=</code>(?!</a>))"
+        r'(?<=<code class="docutils literal notranslate">)'
+        r'<span class="pre">(?P<name>[\w.]+)(?:\(\))?</span>(?=</code>(?!</a>))'
     )
     context["body"] = re.sub(text, link, re.sub(code, link, context["body"]))
 

@@ -9,7 +9,10 @@ from itertools import count
 NUMBER = re.compile(r"(?:[-+−±(]*\d(?:[\d.,]|e[-+]?\d)*|±|to|of|million|[\s/(),%–;])+")
 ROW, CELL = re.compile(r"<tr[^>]*>.*?</tr>", re.S), re.compile(r"<t([hd])([^>]*)>(.*?)</t\1>", re.S)
 FOLDED = r'<details class="admonition hide above-input">\n<summary[^>]*>\n'
-LABEL = r'<p class="collapsed admonition-title">(?P<label>.*?)</p>\n<p class="expanded [^\n]*</p>\n</summary>\n'
+LABEL = (
+    r'<p class="collapsed admonition-title">(?P<label>.*?)</p>\n'
+    r'<p class="expanded [^\n]*</p>\n</summary>\n'
+)
 CELL_DIV = r'<div class="cell (?:tag_[\w-]+ )*docutils container">\n'
 
 

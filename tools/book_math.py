@@ -14,7 +14,8 @@ from sphinx.ext.mathjax import html_visit_math
 
 FORMULA = re.compile(
     r'(?P<before><span class="math [^>]*>)\\\((?P<inline>.*?)\\\)(?=</span>)'
-    r'|(?P<above><div class="math [^>]*>\s*(?:<span class="eqno">.*?</span>)?)\\\[(?P<display>.*?)\\\](?=</div>)',
+    r'|(?P<above><div class="math [^>]*>\s*(?:<span class="eqno">.*?</span>)?)'
+    r"\\\[(?P<display>.*?)\\\](?=</div>)",
     flags=re.S,
 )
 
@@ -39,13 +40,13 @@ def set_formulas(app, exception):
     if done.returncode:
         raise ExtensionError(f"formulas were not set: {done.stderr}")
     output = json.loads(done.stdout)
-    of = dict(zip(found, output["formulas"], strict=True))
-    if wrong := [tex for (tex, _), html in of.items() if "<mjx-merror" in html]:
+    html_of = dict(zip(found, output["formulas"], strict=True))
+    if wrong := [tex for (tex, _), html in html_of.items() if "<mjx-merror" in html]:
         raise ExtensionError(f"MathJax does not understand {wrong}")
     Path(app.outdir, "_static/formulas.css").write_text(output["style"])
     for path, text in pages.items():
         new, count = FORMULA.subn(
-            lambda match: (match["before"] or match["above"]) + of[key(match)], text
+            lambda match: (match["before"] or match["above"]) + html_of[key(match)], text
         )
         if count:
             root = "../" * (len(path.relative_to(app.outdir).parts) - 1)

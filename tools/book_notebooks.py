@@ -4,10 +4,7 @@ They are numbered in the order of the contents and lie in ``_sources/notebooks``
 the package's wheel. The download button offers them, and ``make lab`` opens copies.
 """
 
-from helpers.pages import DOTS, GLUED
-
 import base64
-import io
 import re
 from functools import lru_cache, partial
 from pathlib import Path
@@ -20,15 +17,15 @@ from docutils import nodes
 from jupyter_cache import get_cache
 from myst_nb.sphinx_ import NbMetadataCollector
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from notebook_cells import attached, code_cell, shown
 from page_pieces import Code, Still, Text, pieces
-from PIL import Image
 from plain_markdown import Page, block
 from sources import ARCHIVE, FOLDER, WHEEL, build_wheel, notebooks, write_archive
 
 KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 }
-FIRST = """\
+FIRST_CELL = """\
 # Numbers in the text are those of the website's run; a cell that you run shows its own. The code
 # needs Python 3.11 to 3.13 and the wheel beside this notebook on the website; this installs it:
 import importlib.util, os
@@ -36,11 +33,10 @@ import importlib.util, os
 if importlib.util.find_spec("helpers") is None:
     %pip install --quiet {wheel}
 os.environ["BOOK_READER"] = "1"  # long calls then say how far they are"""
-LEFT_OUT, SHOWN_ALONE = (
-    "makes what the text and the figures around it show",
-    "code of what is shown below",
+STILL_CAPTION = (
+    "*On the website this is a playground: you move the points and the prior, "
+    "and the posterior is sampled anew.*"
 )
-STILL = "*On the website this is a playground: you move the points and the prior, and the posterior is sampled anew.*"
 
 
 class Figure(NamedTuple):
@@ -120,60 +116,6 @@ def figures(notebook: nbformat.NotebookNode) -> dict[str, Figure]:
     return found
 
 
-def code_cell(cell: nbformat.NotebookNode, solution: str = "") -> nbformat.NotebookNode:
-    """Return a code cell for a person: folded where the site folds it or leaves it out, with what
-    is to be seen of it.
-
-    The first line of what is folded, which JupyterLab and VS Code show, says what it is.
-    """
-    tags, prompt = (
-        {*cell.metadata.get("tags", [])},
-        cell.metadata.get("mystnb", {}).get("code_prompt_show", ""),
-    )
-    left_out = LEFT_OUT if "remove-cell" in tags else SHOWN_ALONE if "remove-input" in tags else ""
-    label = solution or prompt.removeprefix("code: ") or left_out
-    made = new_code_cell(
-        f"# {label}\n{cell.source}" if label else cell.source, execution_count=cell.execution_count
-    )
-    if label:
-        made.metadata["jupyter"] = {"source_hidden": True}
-        if solution or "remove-cell" in tags:
-            made.metadata["jupyter"]["outputs_hidden"] = True
-    pictures = [output for output in cell.outputs if "image/png" in output.get("data", {})]
-    for output in cell.outputs if "remove-cell" not in tags else []:
-        # several are shown below, each with its caption
-        if output in pictures and len(pictures) == 1:
-            made.outputs.append(shown(output))
-        unseen = output.get("name") == "stderr" or any(
-            kind.startswith(GLUED) for kind in output.get("data", {})
-        )
-        if output not in pictures and not unseen and "remove-output" not in tags:
-            made.outputs.append(output)
-    return made
-
-
-def shown(output: nbformat.NotebookNode, alt: str = "") -> nbformat.NotebookNode:
-    """Return a figure as a picture of the size that it has on the site; not all readers of
-    notebooks show vectors.
-    """
-    picture = output.data["image/png"]
-    with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
-        size = {
-            name: round(96 / DOTS * value)
-            for name, value in (("width", image.width), ("height", image.height))
-        }
-    about = {"image/png": size | ({"alt": alt} if alt else {})}
-    return nbformat.v4.new_output("display_data", data={"image/png": picture}, metadata=about)
-
-
-def attached(name: str, alt: str, picture: str, text: str) -> nbformat.NotebookNode:
-    """Return a cell with a picture (PNG in base64) of its own, and what stands under it."""
-    alt = alt.replace("[", "(").replace("]", ")")
-    cell = new_markdown_cell(f"![{alt}](attachment:{name}.png)\n\n{text}")
-    cell["attachments"] = {f"{name}.png": {"image/png": picture}}
-    return cell
-
-
 def assemble(parts: list, notebook: nbformat.NotebookNode | None) -> list[nbformat.NotebookNode]:
     """Return the cells of a page. What the site leaves out, and later cells need, follows the code
     that it followed.
@@ -189,7 +131,9 @@ def assemble(parts: list, notebook: nbformat.NotebookNode | None) -> list[nbform
             cells.append(code_cell(notebook.cells[part.index], part.solution))
         elif isinstance(part, Still):
             picture = (ROOT / f"assets/playground/{part.name}.png").read_bytes()
-            cells.append(attached(part.name, part.alt, base64.b64encode(picture).decode(), STILL))
+            cells.append(
+                attached(part.name, part.alt, base64.b64encode(picture).decode(), STILL_CAPTION)
+            )
         else:
             figure, text = made[part.name], "\n\n".join(filter(None, (part.anchor, part.caption)))
             if figure.index == above and figure.alone:
@@ -256,7 +200,7 @@ def derive(app, pagename, templatename, context, doctree):
             if app.config.html_baseurl
             else f"./{WHEEL}"
         )
-        cells.insert(0, new_code_cell(FIRST.format(wheel=wheel)))
+        cells.insert(0, new_code_cell(FIRST_CELL.format(wheel=wheel)))
         metadata = KERNEL | {
             key: value for key, value in notebook.metadata.items() if key == "language_info"
         }

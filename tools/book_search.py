@@ -27,9 +27,13 @@ WEIGHTS = {
     "book/originals": 0.8,
 }
 LOOKING_BACK, HEADING_ALONE = 0.7, 0.6
-ASKED, SYNONYMS = ROOT / "tools/asked.txt", ROOT / "tools/synonyms.txt"
-ASKING = "how do does did i my me we you your what why can could when which where should would has have had am get use"
-ASKING += " using need want any from an so about some make give vs bayesian neural net nets network networks bnn bnns"
+QUESTIONS_FILE, SYNONYMS_FILE = ROOT / "tools/asked.txt", ROOT / "tools/synonyms.txt"
+# Words of questions that say nothing of what is looked for.
+QUESTION_WORDS = (
+    "how do does did i my me we you your what why can could when which where should would has have "
+    "had am get use using need want any from an so about some make give vs bayesian neural net "
+    "nets network networks bnn bnns"
+)
 SCRIPTS = ("minisearch/index.js", "stemmer.js", "sections.js", "search.js")
 
 
@@ -50,7 +54,7 @@ def within_exercise(section: nodes.section) -> bool:
     return isinstance(section.parent, (exercise_enumerable_node, solution_node))
 
 
-def own(node: nodes.Element) -> Iterator[nodes.Element]:
+def own_parts(node: nodes.Element) -> Iterator[nodes.Element]:
     """Yield what a section says itself: not in sections, entries or cells within it, paragraph by
     paragraph.
     """
@@ -66,11 +70,11 @@ def own(node: nodes.Element) -> Iterator[nodes.Element]:
         if isinstance(child, (nodes.paragraph, nodes.caption, nodes.row, addnodes.index)):
             yield child
         elif isinstance(child, nodes.Element):
-            yield from own(child)
+            yield from own_parts(child)
 
 
-def lines(path: Path) -> list[str]:
-    """Return the lines of a file that say something."""
+def filled_lines(path: Path) -> list[str]:
+    """Return the lines of a file that are neither empty nor comments."""
     return [
         line for line in path.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"
     ]
@@ -78,7 +82,7 @@ def lines(path: Path) -> list[str]:
 
 def asked() -> dict[str, list[str]]:
     """Return what people type when a section is what answers them, by PAGE#ANCHOR."""
-    pairs = (line.split(": ", 1) for line in lines(ASKED))
+    pairs = (line.split(": ", 1) for line in filled_lines(QUESTIONS_FILE))
     return {key: [phrase.strip() for phrase in phrases.split(";")] for key, phrases in pairs}
 
 
@@ -90,10 +94,10 @@ def plain(node: nodes.Element) -> str:
     return " ".join(text.split())
 
 
-def said(node: nodes.Element) -> tuple[str, list[str]]:
+def keywords_and_passages(node: nodes.Element) -> tuple[str, list[str]]:
     """Return the keywords of a part of a page, and its passages."""
     found, keywords = [], []
-    for part in own(node):
+    for part in own_parts(node):
         if isinstance(part, addnodes.index):
             keywords += [value.lstrip("! ") for _, value, *_ in part["entries"]]
         else:
@@ -111,7 +115,7 @@ def sections(
 
     def section(heading, anchor, part, share=1.0):
         key = f"{name.rsplit('/', 1)[-1]}#{anchor}".rstrip("#")
-        keywords, passages = said(part)
+        keywords, passages = keywords_and_passages(part)
         weight = WEIGHTS.get(name, 1.0) * (share if passages else HEADING_ALONE)
         address = f"{name}.html#{anchor}".rstrip("#")
         return Section(address, title, heading, keywords, phrases.get(key, []), passages, weight)
@@ -158,8 +162,10 @@ def finish(app, exception):
     static = Path(app.outdir, "_static")
     data = {
         "BookSections": [section._asdict() for section in app.builder.book_sections],
-        "BookSynonyms": [[word.strip() for word in line.split(",")] for line in lines(SYNONYMS)],
-        "BookStopWords": sorted({*SearchEnglish.stopwords, *ASKING.split()}),
+        "BookSynonyms": [
+            [word.strip() for word in line.split(",")] for line in filled_lines(SYNONYMS_FILE)
+        ],
+        "BookStopWords": sorted({*SearchEnglish.stopwords, *QUESTION_WORDS.split()}),
     }
     text = "".join(
         f"const {name} = {json.dumps(value, ensure_ascii=False)};\n" for name, value in data.items()
@@ -167,7 +173,10 @@ def finish(app, exception):
     (static / "sections.js").write_text(text, encoding="utf-8")
     (static / "stemmer.js").write_text(SearchEnglish.js_stemmer_code, encoding="utf-8")
     # The theme loads Sphinx's search on every page; ours is read where something is searched.
-    theirs = r'(?:<script[^>]*src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>\s*)+'
+    theirs = (
+        r'(?:<script[^>]*src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
+        r"\s*)+"
+    )
     ours = "".join(f'<script defer src="_static/{name}"></script>\n' for name in SCRIPTS)
     for page in Path(app.outdir).rglob("*.html"):
         before = page.read_text(encoding="utf-8")

@@ -16,15 +16,16 @@ from sources import pages_address
 # itself. The theme and formulas set styles in the page, and Bootstrap's style sheet has small
 # pictures in it.
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "font-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'"
 )
 PLAYGROUND = Path(__file__).parents[1] / "playground"
 SERIES = PLAYGROUND.parent / "book/results/playground/borrowing.json"
 PARTS = ("engine", "diagnostics", "group", "tasks", "state", "paint", "page")
 INLINE = re.compile(r"(?:<script(?![^>]*\b(?:src|type)=)[^>]*>(?:.*?)</script>\s*)+", flags=re.S)
 
-LOST = """<h1>There is no such page</h1>
+NO_SUCH_PAGE = """<h1>There is no such page</h1>
 <p>The address may be mistyped, or the page may have moved since it was linked.</p>
 <ul><li><a href="{home}.html">Start at the first page</a>,</li>
 <li><a href="{home}.html#what-is-here">see what is here</a>,</li>
@@ -72,7 +73,7 @@ def add_missing_page(app):
     """Yield the page that servers send for an address that the site has not."""
     yield (
         "404",
-        {"title": "No such page", "body": LOST.format(home=app.config.root_doc)},
+        {"title": "No such page", "body": NO_SUCH_PAGE.format(home=app.config.root_doc)},
         "page.html",
     )
 
@@ -88,10 +89,8 @@ def join_playground(app):
         {key: row[key] for key in ("points", "sd", "without", "surfaces", "check") if key in row}
         for row in rows
     ]
-    parts = [f"const BookSeries = {json.dumps(kept)};"]
-    parts += [
-        f"const PlaygroundParts = {json.dumps((PLAYGROUND / 'page.html').read_text(encoding='utf-8'))};"
-    ]
+    page = json.dumps((PLAYGROUND / "page.html").read_text(encoding="utf-8"))
+    parts = [f"const BookSeries = {json.dumps(kept)};", f"const PlaygroundParts = {page};"]
     parts += [(PLAYGROUND / f"{name}.js").read_text(encoding="utf-8") for name in PARTS]
     (static / "playground.js").write_text("\n".join(parts), encoding="utf-8")
     (static / "playground.css").write_text((PLAYGROUND / "page.css").read_text())

@@ -5,10 +5,10 @@ source of a cell stays as it is. Its syntax tree is rewritten on the way to the 
 every comparison in an ``assert``, and every ``np.testing.assert_...``, tells its sides before it is
 decided as ever.
 
-The kernel's environment says where to, and what to disturb:
+The kernel's environment says where to, and what to perturb, as ``shake.py`` asks:
 
     BOOK_CLAIMS      file to which every comparison is written, a line of JSON each
-    BOOK_SHAKE       if set, a claim that does not hold does not stop the chapter; and as ``shake.py`` asks:
+    BOOK_SHAKE       if set, a claim that does not hold does not stop the chapter
     BOOK_SEED        number added to every literal seed
     BOOK_NO_FLAGS    if set, XLA compiles as it would without ``helpers``
     BOOK_CORES       number of cores that the chapter is to see; it is bound to one if it is 1
@@ -153,7 +153,7 @@ class Recorder:
         self.write(place, [("agrees", ratio, 1.0)], True)
 
 
-def disturb():
+def perturb():
     """Change what the chapter's processor and compiler look like, before anything of it is
     imported.
     """
@@ -174,7 +174,7 @@ def load_ipython_extension(shell):
     stop = "BOOK_SHAKE" not in os.environ
     rewrite = Rewrite(int(os.environ.get("BOOK_SEED", 0)), stop)
     recorder = Recorder(os.environ["BOOK_CLAIMS"], stop)
-    disturb()
+    perturb()
     builtins.book_compare, builtins.book_agree = recorder.compare, recorder.agree
     # The transformed cell is what is parsed: without empty lines at its top, for one.
     shell.events.register(

@@ -1,7 +1,7 @@
 """Execute the chapters, each once, side by side, longest first; keep what they gave for the website
 and the tests.
 
-    python tools/execute.py             the chapters that changed: code, helpers, stored results, lock or flags
+    python tools/execute.py             the chapters that are due: see `page_inputs`
     python tools/execute.py NAME...     these, changed or not
 
 nbmake runs a chapter. The executed notebook is kept in ``_build/executed``, with what it asserted
@@ -26,6 +26,7 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+import page_inputs
 from chapters import ROOT, has_code, pages
 from jupyter_cache import get_cache
 from nbconvert.preprocessors import CoalesceStreamsPreprocessor
@@ -79,36 +80,16 @@ def refuse_unknown(names, notebooks):
         sys.exit(f"chapters: given {sorted(unknown)}, expected some of {sorted(notebooks)}")
 
 
-def inputs(notebook, root=ROOT):
-    """Hash what a chapter's outputs depend on: its code, the results it names, helpers, the lock,
-    Python, flags.
+def inputs(name, notebook, code):
+    """Hash what a chapter's outputs depend on: its cells, what they use, the lock, Python,
+    flags.
     """
-    code = [(cell.source, cell.metadata) for cell in notebook.cells if cell.cell_type == "code"]
-    text = " ".join(source for source, _ in code)
-    words = set(re.findall(r"\w+", text))
-    every = "engine" in words  # the page that says of which code each result is
-    scripts = [
-        path for path in sorted(root.glob("experiments/**/*.py")) if path.stem in words or every
-    ]
-    text = " ".join([text, *(path.read_text() for path in scripts)])  # they name results, too
-    words |= set(re.findall(r"\w+", text))
-    # What lies beside the chapters' folders is named by itself: "checked" is also the name of a
-    # function.
-    names = {path: path.stem in words for path in sorted(root.glob("book/results/*/*.json"))}
-    names |= {path: f'"{path.stem}"' in text for path in sorted(root.glob("book/results/*.json"))}
-    named = [path for path in sorted(names) if names[path] or every]
-    files = [*named, *scripts]
-    files += [path for path in sorted(root.glob("helpers/*")) if path.is_file()]
-    files += sorted(root.glob("tables/*.py")) if "tables" in words else []
-    # ours are in a file of helpers
+    cells = [(cell.source, cell.metadata) for cell in notebook.cells if cell.cell_type == "code"]
+    used = page_inputs.dependencies(name, "\n".join(source for source, _ in cells), code)
+    lock = hashlib.sha256((code.project.root / "requirements.txt").read_bytes()).hexdigest()
     callers = os.environ.get("XLA_FLAGS", "").replace(helpers.FLAGS, "").split()
-    about = [sys.version_info[:2], callers, json.dumps(code)]
-    digest = hashlib.sha256(repr(about).encode())
-    for path in [*files, root / "requirements.txt"]:
-        digest.update(
-            f"\0{path.relative_to(root)}\0{path.stat().st_size}\0".encode() + path.read_bytes()
-        )
-    return digest.hexdigest()
+    about = [sys.version_info[:2], callers, helpers.FLAGS, lock, used, json.dumps(cells)]
+    return hashlib.sha256(repr(about).encode()).hexdigest()
 
 
 def kernel_environment(folder, name, **others):
@@ -257,11 +238,12 @@ def explain(name, trace, claims):
 
 
 ADVICE = """
-A claim with a Monte Carlo error fails by chance in one run of 100 000; the same seed on the same machine fails again.
-Give the chapter another seed, the number in its `jax.random.key(...)` or `default_rng(...)` in book/NAME.md, run
-`make pair` and the command again: what has been executed is kept. If it fails with a second seed, or has no error,
-the book is wrong, or is computed wrongly here: please report the lines above, the file _build/executed/NAME.txt and
-the versions on the page `status`.
+A claim with a Monte Carlo error fails by chance in one run of 100 000; the same seed on the same
+machine fails again. Give the chapter another seed, the number in its `jax.random.key(...)` or
+`default_rng(...)` in book/NAME.md, run `make pair` and the command again: what has been executed is
+kept. If it fails with a second seed, or has no error, the book is wrong, or is computed wrongly
+here: please report the lines above, the file _build/executed/NAME.txt and the versions on the page
+`status`.
 """
 
 
@@ -272,7 +254,8 @@ def main(names):
     EXECUTED.mkdir(parents=True, exist_ok=True)
     (EXECUTED / "stopped.txt").unlink(missing_ok=True)
     shutil.copytree(ROOT / "book/results", EXECUTED / "results", dirs_exist_ok=True)
-    wanted = {name: inputs(notebook) for name, notebook in notebooks.items()}
+    code = page_inputs.read(ROOT)
+    wanted = {name: inputs(name, notebook, code) for name, notebook in notebooks.items()}
     last = {name: on_record(name) or {} for name in notebooks}
     due = names or [name for name in notebooks if last[name].get("inputs") != wanted[name]]
     due = sorted(due, key=lambda name: -last[name].get("seconds", SECONDS.get(name, 60)))
@@ -306,7 +289,8 @@ def main(names):
         return 1
     total = sum(record["claims"] for record in map(on_record, notebooks) if record)
     print(
-        f"{len(notebooks)} chapters are executed, and their {total} claims hold ({time.monotonic() - begun:.0f} s)"
+        f"{len(notebooks)} chapters are executed, and their {total} claims hold "
+        f"({time.monotonic() - begun:.0f} s)"
     )
     return 0
 

@@ -36,9 +36,9 @@ def names(stem: str) -> Iterator[str]:
     yield from (f"{stem}-new-{number}.ipynb" for number in count(2))
 
 
-def give(derived: Path, target: Path) -> list[str]:
-    """Copy notebooks, and take back what is no longer in the book; return what is to be said of
-    changed copies.
+def copy_notebooks(derived: Path, target: Path) -> list[str]:
+    """Copy notebooks, and remove copies of what is no longer in the book; return messages about
+    copies that a person changed.
     """
     target.mkdir(exist_ok=True)
     record, fresh = (
@@ -46,7 +46,7 @@ def give(derived: Path, target: Path) -> list[str]:
         {path: sha256(path) for path in sorted(derived.glob("*.ipynb"))},
     )
     given = json.loads(record.read_text()) if record.exists() else {}
-    said, current = [], set()
+    messages, current = [], set()
     for path, content in fresh.items():
         for name in names(path.stem):
             found = sha256(target / name)
@@ -57,16 +57,18 @@ def give(derived: Path, target: Path) -> list[str]:
             if given.get(name) == content:
                 break
         if name != path.name and found != content:
-            said.append(f"{path.name} was changed here and is kept; the book's newer one is {name}")
+            messages.append(
+                f"{path.name} was changed here and is kept; the book's newer one is {name}"
+            )
     for name in sorted(given.keys() - current):
         if sha256(target / name) not in ("", given.pop(name)):
-            said.append(
+            messages.append(
                 f"{name} was changed here and is kept; the book has no such notebook any more"
             )
         else:
             (target / name).unlink(missing_ok=True)
     record.write_text(json.dumps(given, indent=1) + "\n")
-    return said
+    return messages
 
 
 def fetch(address: str, target: Path) -> list[str]:
@@ -80,7 +82,7 @@ def fetch(address: str, target: Path) -> list[str]:
         with zipfile.ZipFile(archive) as files:
             names = [name for name in files.namelist() if name.startswith(f"{STEM}/notebooks/")]
             files.extractall(folder, names)
-        return give(Path(folder, STEM, "notebooks"), target)
+        return copy_notebooks(Path(folder, STEM, "notebooks"), target)
 
 
 def main() -> None:
@@ -89,7 +91,7 @@ def main() -> None:
         if address := site_address():
             fetch(address, TARGET)
         return
-    for line in give(ROOT / "_build/html" / FOLDER, TARGET):
+    for line in copy_notebooks(ROOT / "_build/html" / FOLDER, TARGET):
         print(line)
     first = sorted(TARGET.glob("00-*.ipynb"))[0].name
     lab = [

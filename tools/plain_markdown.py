@@ -27,8 +27,7 @@ class Page(NamedTuple):
     builder: object  # Sphinx's, while it writes the page
 
 
-# ---- inline
-# -------------------------------------------------------------------------------------------------------
+# ---- inline ----
 
 
 @singledispatch
@@ -92,8 +91,7 @@ def _(node: addnodes.download_reference, page):
     return f"[{within(node, page)}]({node['reftarget']})"
 
 
-# ---- blocks
-# -------------------------------------------------------------------------------------------------------
+# ---- blocks ----
 
 
 @singledispatch

@@ -1,8 +1,8 @@
 """Shake every claim of the book: execute the chapters under perturbations, and see how far each
 claim is from breaking.
 
-    python tools/shake.py                 what has not been run yet of all perturbations, then the table
-    python tools/shake.py NAME...         of these chapters only; the table keeps its rows of the others
+    python tools/shake.py           what has not been run yet of all perturbations, then the table
+    python tools/shake.py NAME...   these chapters only; the table keeps its rows of the others
 
 No page is changed. A perturbation is other seeds for all that is live (what is compared with a
 stored result keeps its keys), another instruction set or level of XLA's compiler, none of our
@@ -72,7 +72,8 @@ def python_of(name, settings):
     found = shutil.which(settings["BOOK_PYTHON"])
     if not found:
         sys.exit(
-            f"{name}: no {settings['BOOK_PYTHON']} on the path; install it, or say what it is called"
+            f"{name}: no {settings['BOOK_PYTHON']} on the path; "
+            "install it, or say what it is called"
         )
     environment = folder_of(name) / "venv"
     python = environment / "bin/python"
@@ -122,7 +123,7 @@ def run(name, chapters):
         )
 
 
-def due(name, wanted):
+def not_run(name, wanted):
     """The chapters that a perturbation has not run with these inputs."""
 
     def done(chapter):
@@ -199,7 +200,7 @@ def row(chapter, cell, line, text, place, occurrence, runs):
     }
 
 
-def line(one):
+def row_text(one):
     """One line of the printed table: where, kind, sides, in how many runs it held, p of its bound,
     spread, margin.
     """
@@ -220,7 +221,9 @@ def main(names):
     refuse_unknown(names, notebooks)
     wanted = {name: inputs(notebook) for name, notebook in notebooks.items()}
     for name, settings in PERTURBATIONS.items():
-        if chosen := [chapter for chapter in due(name, wanted) if not names or chapter in names]:
+        if chosen := [
+            chapter for chapter in not_run(name, wanted) if not names or chapter in names
+        ]:
             python = python_of(name, settings)
             for chapter in chosen:
                 (folder_of(name) / f"{chapter}.json").unlink(missing_ok=True)
@@ -230,7 +233,7 @@ def main(names):
             environment = {**os.environ, **settings, "PYTHONPATH": str(ROOT)}
             subprocess.run([python, __file__, "--run", name, *chosen], env=environment, check=True)
     shaken = {chapter: wanted[chapter] for chapter in names or wanted}
-    complete = [name for name in PERTURBATIONS if not due(name, shaken)]
+    complete = [name for name in PERTURBATIONS if not not_run(name, shaken)]
     others = (
         [one for one in json.loads(TABLE.read_text())["rows"] if one["chapter"] not in shaken]
         if names
@@ -252,11 +255,12 @@ def main(names):
         for one in rows
         if one not in broken and one.get("margin") is not None and one["margin"] < 4
     ]
-    print(*map(line, sorted(rows, key=lambda one: one["kind"] == "exact")), sep="\n")
+    print(*map(row_text, sorted(rows, key=lambda one: one["kind"] == "exact")), sep="\n")
     print(
-        f"{len(rows)} claims under {len(complete)} perturbations; broken: {len(broken)}; near: {len(near)}"
+        f"{len(rows)} claims under {len(complete)} perturbations; "
+        f"broken: {len(broken)}; near: {len(near)}"
     )
-    print(*map(line, [*broken, *near]), sep="\n")
+    print(*map(row_text, [*broken, *near]), sep="\n")
     print(*stopped, sep="\n")
     return 1 if broken or stopped else 0
 

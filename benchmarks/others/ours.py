@@ -5,14 +5,13 @@ A run cannot be taken up again, so each checkpoint is a cold run of that length;
 with those of a shorter one.
 """
 
-from helpers import densities, hierarchical, mcmc, networks
+from helpers import densities, hierarchical, mcmc, networks, tempering
 
 import jax
 import numpy as np
-from posterior import SHAPES
-from session import CHAINS, Session
 
-from experiments import shared
+from benchmarks.others.posterior import SHAPES
+from benchmarks.others.session import CHAINS, Session
 
 SIZES = {"num_warmup": 300, "max_tree_depth": 6}
 
@@ -36,7 +35,7 @@ def main():
     key_start, key_tempered, key_chains = jax.random.split(jax.random.key(session.seed), 3)
     sizes = {**SIZES, "num_warmup": session.steps(SIZES["num_warmup"])}
     starts = mcmc.normal_starts(key_start, shapes, (CHAINS,))
-    starts, _ = shared.agreed_starts(key_tempered, log_density, starts, seen, **sizes)
+    starts, _ = tempering.agreed_starts(key_tempered, log_density, starts, seen, **sizes)
 
     def all_of_them(positions):
         session.warm()

@@ -14,7 +14,7 @@ def with_errors(part: Any, errors: Any = None) -> Iterator[tuple[Any, Any, float
     """Yield where each number stands that has its error beside it, and that error.
 
     A number ``K`` has it as ``K_error``, lists and dictionaries of numbers as the like of errors,
-    which is how `experiments.compare` finds them.
+    which is how `experiments.engine.compare` finds them.
 
     Returns: container, key or place in it, error.
     """
@@ -44,7 +44,7 @@ class Moved:
         """Return a stored result with its numbers where the last move has put them."""
         if name not in self.results:
             self.results[name] = self.stored(name)
-            found = [*with_errors(self.results[name].get("rows", []))]
+            found = [*with_errors(self.results[name]["rows"])]
             values = np.array([part[key] for part, key, _ in found], float)
             errors = np.array([error for *_, error in found], float)
             self.places[name] = [(part, key) for part, key, _ in found], values, errors

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import ArrayLike
 from scipy import stats
 
-# Of NLL, fixed by experiments/what_the_gain_is_made_of/attribution.py before any result was seen.
+# Of NLL; attribution.py, in experiments/pages/what_the_gain_is_made_of, fixed it before any result.
 THRESHOLD = 0.005
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments import compare
+from experiments.engine import compare
 from tests.claims import moved, reading, said
 
 NUM_MOVES = 100

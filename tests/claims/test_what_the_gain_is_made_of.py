@@ -4,7 +4,7 @@ from helpers import metrics
 
 import numpy as np
 
-from experiments import headlines
+from experiments.engine import headlines
 from tests.claims.reading import THRESHOLD, is_open, lower_end, rows, stored, upper_end
 from tests.claims.said import says
 
@@ -23,7 +23,7 @@ def arms():
 def less(one, other):
     """NLL of one arm of the attribution less another's, on the data sets of both."""
     found = rows("what_the_gain_is_made_of/attribution")
-    found |= {CHOSEN: {"nll": headlines.on_redraws(CHOSEN)[0]}}
+    found |= {CHOSEN: {"nll": headlines.nll_on_redraws(CHOSEN)[0]}}
     pair = [np.array(found[name]["nll"]) for name in (one, other)]
     count = min(map(len, pair))
     return pair[0][:count] - pair[1][:count]
@@ -88,8 +88,8 @@ def test_one_triple_for_all_tasks_is_better_than_a_triple_for_each():
     triple chosen over tasks is ahead by {glue:text}`mixture-costs` only.""",
 )
 def test_an_average_over_scales_is_better_than_a_choice_by_fifty_labels():
-    saved = headlines.less("chosen per task", "mixture per task", unmixed=True)
-    costs = headlines.less("mixture per task", CHOSEN)
+    saved = headlines.paired_differences("chosen per task", "mixture per task", unmixed=True)
+    costs = headlines.paired_differences("mixture per task", CHOSEN)
     assert lower_end(saved) > 0 and lower_end(costs) > 0 and costs.mean() < saved.mean()
 
 
@@ -102,7 +102,7 @@ def test_an_average_over_scales_is_better_than_a_choice_by_fifty_labels():
 )
 def test_sharing_weights_adds_a_gain_that_is_not_shown_to_exceed_the_threshold():
     for unmixed in (False, True):
-        mean, half = metrics.interval(headlines.less(unmixed=unmixed))
+        mean, half = metrics.interval(headlines.paired_differences(unmixed=unmixed))
         assert 0 < mean - half < THRESHOLD < mean + half < 0.02
 
 
@@ -113,7 +113,7 @@ def test_sharing_weights_adds_a_gain_that_is_not_shown_to_exceed_the_threshold()
     right""",
 )
 def test_twelve_data_sets_leave_the_gain_of_sharing_open_and_the_later_ones_show_it():
-    every = headlines.less(unmixed=True)
+    every = headlines.paired_differences(unmixed=True)
     assert is_open(every[:12]) and lower_end(every[12:]) > 0 and lower_end(every) > 0
 
 

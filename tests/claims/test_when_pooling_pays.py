@@ -4,7 +4,7 @@ file of their own.
 
 import numpy as np
 
-from experiments.what_the_gain_is_made_of import pooling
+from experiments.pages.what_the_gain_is_made_of import pooling
 from tests.claims.reading import (
     THRESHOLD,
     is_open,

@@ -26,9 +26,11 @@ FLAT, NOTATION = (notebooks()[name] for name in ("book/flat-bnn", "book/notation
 # What a person would see as broken: a picture that is not there, a formula or a directive that is
 # not understood.
 FAULTS = """() => {
-  const text = (e) => e.textContent.trim().slice(0, 80), all = (s) => [...document.querySelectorAll(s)];
+  const text = (e) => e.textContent.trim().slice(0, 80);
+  const all = (s) => [...document.querySelectorAll(s)];
   const pictures = all('.jp-Notebook img').filter((i) => !(i.complete && i.naturalWidth > 1));
-  const wrong = all('.jp-Notebook :is(mjx-merror, .jp-RenderedText[data-mime-type*="error"], .jp-mod-error)');
+  const errors = 'mjx-merror, .jp-RenderedText[data-mime-type*="error"], .jp-mod-error';
+  const wrong = all(`.jp-Notebook :is(${errors})`);
   const rendered = all('.jp-MarkdownOutput').map((e) => {
     const copy = e.cloneNode(true);
     copy.querySelectorAll('code, pre, mjx-container').forEach((part) => part.remove());
@@ -39,7 +41,8 @@ FAULTS = """() => {
   const dead = all('.jp-MarkdownOutput a[href^="#"]').map((a) => a.getAttribute('href').slice(1))
     .filter((id) => !document.querySelector(`[data-jupyter-id="${CSS.escape(id)}"]`));
   return [...pictures.map((i) => 'picture ' + i.alt), ...wrong.map((e) => 'error ' + text(e)),
-          ...left.map((t) => 'left ' + t.trim().slice(0, 120)), ...dead.map((id) => 'no anchor ' + id)];
+          ...left.map((t) => 'left ' + t.trim().slice(0, 120)),
+          ...dead.map((id) => 'no anchor ' + id)];
 }"""
 END = """() => {
   const e = document.querySelector('.jp-WindowedPanel-outer');
@@ -119,7 +122,7 @@ def jupyterlab(tmp_path_factory):
     address.
     """
     folder = tmp_path_factory.mktemp("lab")
-    assert lab_folder.give(DERIVED, folder / "notebooks") == []
+    assert lab_folder.copy_notebooks(DERIVED, folder / "notebooks") == []
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -228,7 +231,8 @@ def test_links_lead_to_sections_here_and_in_other_notebooks(open_notebook):
     link.evaluate("a => a.scrollIntoView({block: 'center'})")
     link.click()
     page.wait_for_function(
-        """() => { const box = document.querySelector('[data-jupyter-id="flat-baselines"]').getBoundingClientRect();
+        """() => { const place = document.querySelector('[data-jupyter-id="flat-baselines"]');
+        const box = place.getBoundingClientRect();
         return box.top > 0 && box.top < innerHeight }"""
     )
     other = page.locator(".jp-MarkdownOutput a", has_text="7. Choosing the prior").first

@@ -56,15 +56,20 @@ def test_nothing_runs_from_within_a_page():
 
 
 INJECTIONS = {
-    "script": "const s = document.createElement('script'); s.textContent = 'window.broken = 1';document.body.append(s)",
-    "handler": "document.body.insertAdjacentHTML('beforeend', '<b onclick=\"window.broken = 1\">x</b>');"
+    "script": "const s = document.createElement('script'); s.textContent = 'window.broken = 1';"
+    "document.body.append(s)",
+    "handler": "document.body.insertAdjacentHTML("
+    "'beforeend', '<b onclick=\"window.broken = 1\">x</b>');"
     "document.body.lastChild.click()",
-    "error": "document.body.insertAdjacentHTML('beforeend', '<img src=none.png onerror=\"window.broken = 1\">')",
-    "link": "document.body.insertAdjacentHTML('beforeend', '<a href=\"javascript:window.broken = 1\">x</a>');"
+    "error": "document.body.insertAdjacentHTML("
+    "'beforeend', '<img src=none.png onerror=\"window.broken = 1\">')",
+    "link": "document.body.insertAdjacentHTML("
+    "'beforeend', '<a href=\"javascript:window.broken = 1\">x</a>');"
     "document.body.lastChild.click()",
     "foreign": "const s = document.createElement('script'); s.src = 'http://127.0.0.1:9/x.js';"
     "s.onload = s.onerror = () => {}; document.body.append(s)",
-    "data": "const s = document.createElement('script'); s.src = 'data:text/javascript,window.broken = 1';"
+    "data": "const s = document.createElement('script'); "
+    "s.src = 'data:text/javascript,window.broken = 1';"
     "document.body.append(s)",
     "eval": "try { setTimeout('window.broken = 1') } catch {}",
     "frame": "document.body.insertAdjacentHTML('beforeend',"

@@ -86,7 +86,8 @@ def test_pictures_load_and_speak(open_page, path):
     page = open_page(path)
     pictures = page.eval_on_selector_all(
         ".bd-article img",
-        "all => all.map(i => { i.loading = 'eager'; return {src: i.src, alt: i.alt, inside: i.naturalWidth} })",
+        "all => all.map(i => { i.loading = 'eager'; "
+        "return {src: i.src, alt: i.alt, inside: i.naturalWidth} })",
     )
     for picture in pictures:
         assert picture["inside"] > 0, f"not loaded: {picture}"

@@ -84,7 +84,10 @@ def test_the_first_cell_installs_the_package(elsewhere):
     stored results.
     """
     first = nbformat.read(DERIVED / SHORT[0], as_version=4).cells[0].source
-    look = "import helpers, tables, experiments.engine\nprint(helpers.__file__, tables.__file__, experiments.__file__)"
+    look = (
+        "import helpers, tables, experiments.engine.run\n"
+        "print(helpers.__file__, tables.__file__, experiments.__file__)"
+    )
     cells = [nbformat.v4.new_code_cell(first), nbformat.v4.new_code_cell(look)]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), elsewhere / "look.ipynb")
     code, said = run(elsewhere, "look.ipynb")

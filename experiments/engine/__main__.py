@@ -1,0 +1,7 @@
+"""The command line."""
+
+import sys
+
+from experiments.engine import run
+
+sys.exit(run.main())

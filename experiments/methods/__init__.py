@@ -1,0 +1,1 @@
+"""What fits or samples the problems for a comparison, and how the answers are scored."""

@@ -1,0 +1,69 @@
+"""Guides of variational inference by name, and log weights of their draws."""
+
+from helpers import checks, svi
+from helpers.common import mixed_types
+
+from collections.abc import Callable
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+from jaxtyping import Array, Float, Key
+from numpyro.distributions import constraints
+from numpyro.distributions.transforms import AffineTransform, IndependentTransform
+from numpyro.infer import Trace_ELBO, autoguide
+from numpyro.infer.autoguide import AutoLaplaceApproximation
+
+
+class Flow(autoguide.AutoIAFNormal):
+    """NumPyro's inverse autoregressive guide, then a location and a scale of each unknown, so that
+    it can start narrow.
+
+    Without it the flow starts as wide as N(0, 1) round zero.
+    """
+
+    _init_scale = 0.1  # as of NumPyro's other guides
+
+    def _get_posterior(self):
+        flow = super()._get_posterior()
+        loc = numpyro.param(f"{self.prefix}_loc", self._init_latent)
+        scale = jnp.full(self.latent_dim, self._init_scale)
+        scale = numpyro.param(
+            f"{self.prefix}_scale", scale, constraint=constraints.softplus_positive
+        )
+        last = IndependentTransform(AffineTransform(loc, scale), 1)
+        return dist.TransformedDistribution(flow.base_dist, [*flow.transforms, last])
+
+
+GUIDES = {
+    "mean-field": autoguide.AutoNormal,
+    "low-rank": partial(autoguide.AutoLowRankMultivariateNormal, rank=5),
+    "full-rank": autoguide.AutoMultivariateNormal,
+    "flow": partial(Flow, num_flows=2, hidden_dims=[32]),
+}
+
+
+def log_weights(
+    key: Key[Array, ""], model: Callable, guide: Callable, params: dict, args: tuple, num_draws: int
+) -> Float[Array, " draw"]:
+    """Return log p(y, w) - log q(w) at draws w of a fitted guide: their mean is the ELBO, their
+    tail gives k-hat.
+
+    ValueError: no draws; NumPyro's Laplace guide, which is a point while it is fitted.
+    """
+    checks.count(num_draws=num_draws)
+    key_set_up, key_draw = jax.random.split(key)
+    with mixed_types():
+        ready = svi.made(key_set_up, model, guide, args)
+        if isinstance(ready, AutoLaplaceApproximation):
+            raise ValueError(
+                "guide: given AutoLaplaceApproximation, whose "
+                "ELBO is that of a point; expected another"
+            )
+        elbo = Trace_ELBO()
+        return -jax.lax.map(
+            lambda k: elbo.loss(k, params, model, ready, *args),
+            jax.random.split(key_draw, num_draws),
+        )

@@ -1,0 +1,142 @@
+"""One network for all tasks, whose inputs are turned by an angle that each task learns: the truth
+about rotated moons.
+
+Its weights are N(0, s^2) with a learnt scale a layer. A task never seen has an angle of its own and
+no other parameter, so its posterior is a sum over a grid of angles.
+"""
+
+from helpers import densities, networks
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tensorflow_probability.substrates.jax import distributions as tfd
+
+from experiments.problems import moons_redrawn
+
+# a step is a small part of what fifty labels leave open
+GRID = np.linspace(-np.pi, np.pi, 72, endpoint=False)
+
+
+def shapes(num_tasks):
+    """Return the shapes of a position: weights over their scales, a pair for each angle but the
+    first, log scales.
+    """
+    network, scalar = (
+        networks.parameter_shapes(moons_redrawn.NETWORK, 2),
+        jax.ShapeDtypeStruct((), jnp.float32),
+    )
+    direction = jax.ShapeDtypeStruct((num_tasks - 1, 2), jnp.float32)
+    return {
+        "network": network,
+        "log_sd": dict.fromkeys(network["params"], scalar),
+        "direction": direction,
+    }
+
+
+def angles_of(direction):
+    """Return the latent angles, [..., task], of pairs [..., task - 1, 2]: the first task's is 0.
+
+    Weights N(0, s^2) look the same from everywhere, so only differences between angles are
+    identified. With one of them fixed the predictions are the same, and chains are spared a turn of
+    everything at once.
+    """
+    found = jnp.arctan2(direction[..., 1], direction[..., 0])
+    return jnp.concatenate([jnp.zeros((*found.shape[:-1], 1)), found], axis=-1)
+
+
+def turned(angle, x):
+    """Turn the points [..., point, 2] back by angles [...]."""
+    cos, sin = jnp.cos(angle)[..., None], jnp.sin(angle)[..., None]
+    return jnp.stack(
+        [cos * x[..., 0] + sin * x[..., 1], cos * x[..., 1] - sin * x[..., 0]], axis=-1
+    )
+
+
+def weights_of(position):
+    """Return the network's weights."""
+    layers, sd = position["network"]["params"], jax.tree.map(jnp.exp, position["log_sd"])
+    return {
+        "params": {
+            name: jax.tree.map(lambda a, name=name: sd[name] * a, layers[name]) for name in layers
+        }
+    }
+
+
+def log_density(hyperprior):
+    """Return the log posterior: normal weights, a uniform angle a task: that of a pair on a ring of
+    any width.
+    """
+    of_scale = tfd.HalfNormal(hyperprior)
+
+    def density(position, observed):
+        terms = [
+            tfd.Normal(0.0, 1.0).log_prob(a).sum() for a in jax.tree.leaves(position["network"])
+        ]
+        terms += [of_scale.log_prob(jnp.exp(a)) + a for a in position["log_sd"].values()]
+        terms += [
+            tfd.Normal(1.0, 0.2).log_prob(jnp.linalg.norm(position["direction"], axis=-1)).sum()
+        ]
+        at = observed._replace(x=turned(angles_of(position["direction"]), observed.x))
+        return jnp.sum(jnp.stack(terms)) + moons_redrawn.OF_LABELS(weights_of(position), at).sum()
+
+    return density
+
+
+def logits(position, x):
+    """Return logits [task, point] of points [task, point, 2]."""
+    return moons_redrawn.NETWORK.apply(
+        weights_of(position), turned(angles_of(position["direction"]), x)
+    )
+
+
+def of_new_tasks(draws, new):
+    """Return p [part, task, point] of tasks never seen: parts are half chains, weighed each by
+    itself.
+
+    A draw and an angle count by the likelihood of the new task's labels under both.
+    """
+
+    @jax.jit
+    def of_part(draws, task):
+        x, y, x_test = task
+
+        def of_draw(position):
+            weights = weights_of(position)
+
+            def of_angle(angle):
+                f = moons_redrawn.NETWORK.apply(weights, turned(angle, x))
+                likelihood = densities.bernoulli_log_likelihood(f, y).sum()
+                return likelihood, jax.nn.sigmoid(
+                    moons_redrawn.NETWORK.apply(weights, turned(angle, x_test))
+                )
+
+            log_weight, p = jax.vmap(of_angle)(jnp.asarray(GRID, jnp.float32))
+            return jax.nn.logsumexp(log_weight), jax.nn.softmax(log_weight) @ p
+
+        log_weight, p = jax.lax.map(of_draw, draws)
+        return jax.nn.softmax(log_weight) @ p
+
+    count = draws["direction"].shape[1] // 2
+    parts = [
+        jax.tree.map(lambda a: a[chain, half], draws)
+        for chain in range(len(draws["direction"]))
+        for half in (slice(count), slice(count, 2 * count))
+    ]
+    tasks = [
+        tuple(a[i] for a in (new.x_train, new.y_train, new.x_test)) for i in range(len(new.y_train))
+    ]
+    return np.array([[of_part(part, task) for task in tasks] for part in parts])
+
+
+def angle_error(direction, angles):
+    """Return the root mean square error of chains' mean angles, in degrees; the mean error is the
+    network's own.
+    """
+    turn = np.exp(1j * (np.asarray(angles_of(direction)) - angles))
+    own = turn.mean(axis=-1, keepdims=True)
+    squares = np.angle((turn * np.abs(own) / own).mean(axis=1)) ** 2
+    of_chains = np.degrees(np.sqrt(squares.mean(axis=-1)))
+    spread = of_chains.std(ddof=1) / np.sqrt(len(of_chains))
+    whole = float(np.degrees(np.sqrt(squares.mean())))
+    return {"angle_error_degrees": whole, "angle_error_degrees_error": float(spread)}

@@ -1,0 +1,159 @@
+"""The fits of ``rivals``: Gaussian processes, and one network trained on task after task."""
+
+from helpers import densities, mcmc, training
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from experiments.methods import gaussian_processes, latent_angle, network_fits
+from experiments.problems import moons_redrawn
+
+SETTINGS = {
+    "seed": 3013,
+    "num_redraws": 8,
+    "num_tasks": 18,
+    "num_new": 6,
+    "num_warmup": 300,
+    "num_samples": 800,
+    "heads": {
+        "num_starts": 4,
+        "decays": [0.03, 0.1, 0.3, 1.0, 3.0],  # per unit of learning rate and step
+        "training": {"learning_rate": 0.01, "num_steps": 1500, "every": 100},
+        "scales": [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0],
+        "of_folds": {"num_chains": 2, "num_warmup": 100, "num_samples": 100},
+        "chains": {"num_chains": 4, "num_warmup": 200, "num_samples": 800},
+    },
+    # Priors of a Gaussian process's amplitude and length scale: log-normal, by median and sd of the
+    # logarithm.
+    "process": {"median": [3.0, 1.5], "sd": [1.0, 0.5]},
+    "process_chains": {
+        "num_warmup": 300,
+        "num_samples": 1000,
+        "max_tree_depth": 8,
+        "target_acceptance": 0.9,
+    },
+    "hyperprior": 5.0,  # of the scales of the network that angles turn, N+(0, 5)
+    "angle": {"num_warmup": 200, "num_samples": 600},
+    "angle_tempered": {
+        "power": 0.8,
+        "num_started": 4,
+        "num_warmup": 200,
+        "num_samples": 20,
+        "max_tree_depth": 8,
+    },
+    "fine_tuning": {"learning_rate": 0.02, "steps_per_task": 600, "num_starts": 4},
+    "threshold_nll": 0.005,  # fixed before any result was seen: a smaller difference is called none
+}
+OPTIMUM, TUNED, ANGLE = "Bayes optimum", "fine-tuned in turn", "latent angle"
+CHOSEN, SHARED = "chosen over tasks", "shared, N+(0, 1)"
+FEATURES = {"5 features": 5, "32 features": 32}
+ODD_ALONE, ODD, ANY = (
+    "odd Gaussian process a task",
+    "odd Gaussian process, one scale",
+    "Gaussian process, one scale",
+)
+PROCESSES = {ODD_ALONE: True, ODD: True, ANY: False}  # whether it is odd
+TURNED = latent_angle.log_density(SETTINGS["hyperprior"])
+# of log a and log l
+PRIOR = np.log(SETTINGS["process"]["median"]), np.diag(SETTINGS["process"]["sd"])
+
+
+def drawn_tasks(redraw, num_tasks):
+    """Return the tasks of a data set and the new ones."""
+    return moons_redrawn.drawn(redraw, num_tasks=num_tasks), moons_redrawn.drawn(
+        "new", redraw, num_tasks=SETTINGS["num_new"]
+    )
+
+
+def joined(tasks, new):
+    """Return all tasks as one data set, the new ones last."""
+    return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), tasks, new)
+
+
+def sample_process(key, tasks, odd, prior, alone):
+    """Sample processes: each task ``alone``, by scales of its own, or all together by the same."""
+    num_tasks = len(tasks.y_train)
+    phi, prior = (
+        gaussian_processes.functions(tasks.x_train, odd),
+        [np.float32(part) for part in prior],
+    )
+    shape = phi.shape[2:] if alone else (num_tasks, *phi.shape[2:])
+    shapes = {
+        name: jax.ShapeDtypeStruct(of, jnp.float32) for name, of in (("scales", (2,)), ("z", shape))
+    }
+    batch = (num_tasks, network_fits.NUM_CHAINS) if alone else (network_fits.NUM_CHAINS,)
+    starts = mcmc.normal_starts(key("starts"), shapes, batch)
+    if alone:
+        prior = [np.broadcast_to(part, (num_tasks, *part.shape)) for part in prior]
+    labelled = gaussian_processes.Labelled(phi, tasks.y_train, *prior)
+    seen = {"tasks" if alone else "data": labelled}
+    return mcmc.sample(
+        key("chains"),
+        gaussian_processes.DENSITIES[odd],
+        starts,
+        **seen,
+        **SETTINGS["process_chains"],
+    )
+
+
+def fit_process(key, arm, tasks, new):
+    """Fit the processes of the tasks and of new ones.
+
+    Scales of a task's own have one prior everywhere. Of scales in common, what the tasks tell is a
+    new task's prior: the normal distribution of the draws' mean and covariance.
+    """
+    odd, alone = PROCESSES[arm], arm == ODD_ALONE
+    fit = sample_process(partial(key, "tasks"), tasks, odd, PRIOR, alone)
+    if not alone:
+        found = log_scales(fit.draws["scales"], PRIOR).reshape(-1, 2)
+        prior = found.mean(axis=0), np.linalg.cholesky(np.cov(found.T))
+    else:
+        prior = PRIOR
+    of_new = sample_process(partial(key, "new"), new, odd, prior, alone=True)
+    kept = {
+        name: network_fits.thinned_run(run, 250) for name, run in (("tasks", fit), ("new", of_new))
+    }
+    return kept | {"prior": {"centre": prior[0], "spread": prior[1]}}
+
+
+def log_scales(position, prior):
+    """Return log a and log l of what was sampled, [..., 2]."""
+    return prior[0] + np.asarray(position, np.float64) @ prior[1].T
+
+
+def fine_tuned(keys, tasks, new):
+    """Move the most probable network of task 1 on to task 2, and so on: p [start, stage, task,
+    point].
+
+    From the last it moves on to each of the new tasks: [start, task, point].
+    """
+    settings = SETTINGS["fine_tuning"]
+    optimizer, scales = optax.adam(settings["learning_rate"]), jnp.ones(3)
+
+    def stage(weights, task):
+        def loss(weights):
+            return (
+                -moons_redrawn.FLAT(
+                    weights, densities.Observed(*task, jnp.ones(task[1].shape), scales)
+                )
+                / task[1].size
+            )
+
+        weights, _ = training.train(loss, weights, optimizer, settings["steps_per_task"])
+        return weights, jax.nn.sigmoid(moons_redrawn.NETWORK.apply(weights, tasks.x_test))
+
+    def on_new(weights, task):
+        moved, _ = stage(weights, task[:2])
+        return jax.nn.sigmoid(moons_redrawn.NETWORK.apply(moved, task[2]))
+
+    def one(key):
+        weights, p = jax.lax.scan(
+            stage, moons_redrawn.NETWORK.init(key, tasks.x_train[0]), tasks[:2]
+        )
+        return {"p": p, "new": jax.lax.map(lambda task: on_new(weights, task), new[:3])}
+
+    return jax.jit(lambda keys: jax.lax.map(one, keys))(keys)
