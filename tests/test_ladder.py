@@ -172,17 +172,6 @@ def test_a_cloud_within_a_region_is_weighted():
     assert found == expected | {"mean_after": [0.3], "log_scales_after": {"Dense_0": -2.0}}
 
 
-def test_the_longest_runs_are_of_the_nearest():
-    stored, longest = (
-        read_result("comparing_inference/ladder")["rows"][1:],
-        ladder.SETTINGS["longest"],
-    )
-    rivals = [row for row in stored if row["budget"] == longest["chosen_at"] and not row["empty"]]
-    order = sorted(rivals, key=lambda row: row["tv_mean"])
-    names = [row["name"] for row in stored if row["budget"] == longest["budget"]]
-    assert names == [row["name"] for row in order[:6]] == longest["names"]
-
-
 def test_seconds_are_told_as_ratios():
     rounds = np.array([[6.0, 2e6, 1e-6], [12.0, 2e6, 2e-6], [3.0, 1e6, 1e-6]])
     found = seconds.score({"rounds": rounds}, "MAP", 1000)
