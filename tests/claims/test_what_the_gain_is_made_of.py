@@ -5,7 +5,7 @@ from helpers import metrics
 import numpy as np
 
 from experiments.engine import headlines
-from tests.claims.reading import THRESHOLD, is_open, lower_end, rows, stored, upper_end
+from tests.claims.reading import THRESHOLD, arms, is_open, lower_end, rows, stored, upper_end
 from tests.claims.said import says
 
 NARROW, WIDE, CAUCHY = "HalfNormal(1)", "HalfNormal(5)", "HalfCauchy(1)"
@@ -13,11 +13,6 @@ FULL = f"every layer, means' scale 1, {NARROW}"  # the sources' model
 PLAIN, CHOSEN = "N(0, 1)", "chosen over tasks"
 ALONE = "{} layer alone, means' scale {}, {}".format
 LEARNT = "every layer, means' scale learnt, {}".format
-
-
-def arms():
-    """Rows of the arms of the gain, by name."""
-    return rows("what_the_gain_is_made_of/arms")
 
 
 def less(one, other):
