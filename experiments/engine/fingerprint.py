@@ -83,10 +83,8 @@ def surroundings(house: House = HOUSE) -> dict:
     """
     path = installed("requirements.txt", house, otherwise="requirements.txt")
     lock = path.read_text(encoding="utf-8")
-    pins = {
-        name: re.findall(rf"^{re.escape(name)}==([^\\\n]*[^\\\s])", lock, re.MULTILINE)
-        for name in COMPUTING
-    }
+    version = r"^{}==([^\\\n]*[^\\\s])"
+    pins = {k: re.findall(version.format(re.escape(k)), lock, re.MULTILINE) for k in COMPUTING}
     return {"versions": {name: one for name, one in pins.items() if one}, "flags": flags(house)}
 
 
@@ -122,9 +120,8 @@ def load(module: str, code: Code) -> syntax.Module | None:
         text = house.sources.get(module) or (files[0].read_text("utf-8") if files else "")
         package = module if is_package else module.rpartition(".")[0]
         there = bool(text or files or is_package)
-        code.modules[module] = (
-            syntax.parsed(text, module, package, house.packages) if there else None
-        )
+        parsed = syntax.parsed(text, module, package, house.packages) if there else None
+        code.modules[module] = parsed
     return code.modules[module]
 
 
@@ -190,9 +187,7 @@ def _parts(
             ]
             if len(targets) != 1 or entry(targets[0][0], code) is None:
                 return None
-        texts = [
-            (f"\0{json.dumps(one)}\0" if isinstance(one, Key) else one) + m for one, m in targets
-        ]
+        texts = [(f"\0{json.dumps(at)}\0" if isinstance(at, Key) else at) + m for at, m in targets]
         return "|".join(texts)
 
     module = load(key.module, code)

@@ -49,18 +49,15 @@ def make(name: str, code: Code) -> Plan:
     settings = dict(module.units())
     written = {"SETTINGS": module.SETTINGS, "SMALL": module.SMALL, "units": settings}
     if store.as_json(written, name) != written or not settings or any(map(is_check, settings)):
-        raise ValueError(
-            f"{name}: given {written}, expected JSON, lists for tuples, and units, none {CHECK}...)"
-        )
+        expected = f"JSON, lists for tuples, and units, none {CHECK}...)"
+        raise ValueError(f"{name}: given {written}, expected {expected}")
     small = module.SMALL if isinstance(module.SMALL, list) else [module.SMALL]
     for i, setting in enumerate(small, 1):
         if setting not in settings.values():
             settings[f"{CHECK} {i})"] = setting
     prints = (print_of(name, code, "unit"), print_of(name, code, "score"))
-    tasks = {
-        unit: Task(name, unit, setting, prints, house.packages)
-        for unit, setting in settings.items()
-    }
+    about = prints, house.packages
+    tasks = {unit: Task(name, unit, setting, *about) for unit, setting in settings.items()}
     of_small = [next(t for t in tasks.values() if t.setting == setting) for setting in small]
     return Plan(module, prints_of(name, code), tasks, of_small)
 
@@ -121,11 +118,8 @@ def write(name: str, planned: Plan, scored: dict[str, Any], house: House) -> Non
     """Write a result, and forget a check of the one before if that was another."""
     module = planned.module
     units = {unit: scored[unit] for unit in planned.tasks if not is_check(unit)}
-    rows = (
-        module.rows(units)
-        if hasattr(module, "rows")
-        else [{"name": unit, **units[unit]} for unit in units]
-    )
+    plain = [{"name": unit, **scored} for unit, scored in units.items()]
+    rows = module.rows(units) if hasattr(module, "rows") else plain
     result = {
         "settings": module.SETTINGS,
         "versions": fingerprint.surroundings(house)["versions"],

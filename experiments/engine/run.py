@@ -18,9 +18,7 @@ def main(arguments: Sequence[str] | None = None, house: House = HOUSE) -> int:
         prog="python -m experiments.engine", description="Compute the stored results."
     )
     choice = parser.add_mutually_exclusive_group()
-    choice.add_argument(
-        "--check", action="store_true", help="recompute a small part of each and compare"
-    )
+    choice.add_argument("--check", action="store_true", help="recompute a part of each and compare")
     choice.add_argument("--status", action="store_true", help="say which results are up to date")
     parser.add_argument("names", nargs="*", metavar="NAME", help="PAGE or PAGE/NAME; none: all")
     given = parser.parse_args(arguments)
@@ -32,9 +30,8 @@ def main(arguments: Sequence[str] | None = None, house: House = HOUSE) -> int:
     names = sorted({k for found in wanted.values() for k in found}) if wanted else known
     if given.status:
         states = status(house).items()
-        plan.say(
-            "\n".join(f"{state:<10}{name}" for name, state in states if name in names or not wanted)
-        )
+        wanted = [f"{state:<10}{name}" for name, state in states if name in names or not wanted]
+        plan.say("\n".join(wanted))
         return 0
     try:
         failed = check(names, house) if given.check else compute(names, house)
@@ -95,9 +92,8 @@ def compute(names: Sequence[str], house: House = HOUSE, client: Client | None = 
                 plan.say(f"{name}: FAILED\n{traceback.format_exc()}")
 
     for name, planned in plans.items():
-        kept = {
-            task.name: store.read(plan.places(task, house)[2]) for task in planned.tasks.values()
-        }
+        tasks = planned.tasks.values()
+        kept = {task.name: store.read(plan.places(task, house)[2]) for task in tasks}
         scores[name] |= {unit: score for unit, score in kept.items() if score is not None}
         missing = [task for task in planned.tasks.values() if task.name not in scores[name]]
         drawn = sum(plan.places(task, house)[0].exists() for task in missing)
@@ -141,9 +137,8 @@ def check(names: Sequence[str], house: House = HOUSE, client: Client | None = No
         has = (stored[name].get("settings"), stored[name].get("check", {}).get("setting"))
         wanted = (planned.module.SETTINGS, planned.module.SMALL)
         if has != wanted:
-            problems[name] = [
-                f"given a result of settings and check {has}, expected {wanted}: compute it"
-            ]
+            given = f"given a result of settings and check {has}, expected {wanted}"
+            problems[name] = [f"{given}: compute it"]
     todo = [one for name in names if name not in problems for one in plans[name].small]
     found: dict[str, dict[str, Any]] = {name: {} for name in names}
     entries = {}
@@ -156,14 +151,10 @@ def check(names: Sequence[str], house: House = HOUSE, client: Client | None = No
         if len(found[name]) == len(planned.small):
             again = plan.checked_part(planned, found[name])
             compared, largest, problems[name] = compare(stored[name]["check"]["scored"], again)
-            plan.say(
-                f"{name}: {compared} numbers compared, largest difference {largest:.2g} errors"
-            )
-            entries[name] = {
-                "fingerprint": planned.prints,
-                "compared": compared,
-                "largest": largest,
-            }
+            shown = f"{compared} numbers compared, largest difference {largest:.2g} errors"
+            plan.say(f"{name}: {shown}")
+            entry = {"fingerprint": planned.prints, "compared": compared, "largest": largest}
+            entries[name] = entry
     failed = [name for name in names if problems[name]]
     for name in failed:
         plan.say(f"{name}: FAILED", *problems[name], sep="\n  ")

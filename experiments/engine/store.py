@@ -66,9 +66,8 @@ def flat(drawn: Any, at: str) -> dict[str, np.ndarray]:
     found = {"/".join(path): np.asarray(value) for path, value in paths.items()}
     for path, array in found.items():
         if array.dtype.kind not in "biufcSU":
-            raise ValueError(
-                f"{at}/{path}: given an array of {array.dtype}, expected numbers or text"
-            )
+            given = f"given an array of {array.dtype}"
+            raise ValueError(f"{at}/{path}: {given}, expected numbers or text")
     return found
 
 

@@ -65,12 +65,8 @@ def run(
                 came = future.result()
             except Exception as error:
                 frames = future.traceback() if future.status == "error" else None
-                came = (
-                    None,
-                    0.0,
-                    None,
-                    "".join(traceback.format_exception(type(error), error, frames)),
-                )
+                trace = "".join(traceback.format_exception(type(error), error, frames))
+                came = None, 0.0, None, trace
             yield Done(futures.pop(future), *came)
 
 
@@ -83,12 +79,8 @@ def work(task: plan.Task, found: tuple[dict[str, np.ndarray], float] | None = No
     drawn = None if found else store.flat(module.unit(**task.setting), task.name)
     flat, seconds = found or (drawn, time.perf_counter() - start)
     try:
-        return (
-            drawn,
-            seconds,
-            store.as_json(module.score(store.nested(flat), **task.setting), task.name),
-            "",
-        )
+        scored = module.score(store.nested(flat), **task.setting)
+        return drawn, seconds, store.as_json(scored, task.name), ""
     except Exception:  # told by whoever asked, who keeps the draws all the same
         return drawn, seconds, None, traceback.format_exc()
 
@@ -97,15 +89,13 @@ def _trusted(task: plan.Task) -> ModuleType:
     """Import a task's experiment on a worker; ValueError if code or versions here are others."""
     name = plan.dotted(task.experiment, House(packages=task.packages))
     module = importlib.import_module(name)
-    here, wrong = _found_here(
-        task.experiment, task.packages, Path(module.__file__).resolve().parents[3]
-    )
+    root = Path(module.__file__).resolve().parents[3]
+    here, wrong = _found_here(task.experiment, task.packages, root)
     if here != task.prints:
         raise ValueError(f"{name}: this worker is given other code, {here}, expected {task.prints}")
     if wrong:
-        raise ValueError(
-            f"{name}: this worker is given (installed, expected as in the lock) {wrong}"
-        )
+        given = f"(installed, expected as in the lock) {wrong}"
+        raise ValueError(f"{name}: this worker is given {given}")
     return module
 
 
@@ -125,7 +115,5 @@ def _found_here(
         for one in pins
         if version(one) not in {p.split()[0] for p in pins[one]}
     }
-    return (
-        plan.print_of(experiment, code, "unit"),
-        plan.print_of(experiment, code, "score"),
-    ), wrong
+    unit, score = (plan.print_of(experiment, code, part) for part in ("unit", "score"))
+    return (unit, score), wrong
