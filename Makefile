@@ -75,8 +75,7 @@ status: $(READY) ## say of each stored result whether the code as it is made it
 
 benchmark: $(READY) $(if $(filter others,$(NAMES)),$(OTHERS)) ## measure gradients, samplers and the playground: benchmarks/*, or NAMES=... of them; others takes hours
 	for name in $(or $(NAMES),gradient sgfs sampler playground); do \
-	  [ -d benchmarks/$$name ] && program=benchmarks/$$name || program=benchmarks/$$name.py; \
-	  $(BIN)/python $$program $(ARGUMENTS) || exit; done
+	  $(BIN)/python -m benchmarks.$$name $(ARGUMENTS) || exit; done
 
 stills: $(READY) ## draw the playground's static pictures, for pages and notebooks: assets/playground; needs Chromium
 	$(BIN)/python tools/stills.py

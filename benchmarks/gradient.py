@@ -6,26 +6,16 @@ ratio are what counts. Needs a C compiler. Argument: [rounds]. `make benchmark N
 what XLA needs.
 """
 
-from helpers import data, densities, hierarchical, mcmc, networks
+from helpers import data, densities, hierarchical, mcmc
 
-import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import jax
 import numpy as np
-from tensorflow_probability.substrates.jax import distributions as tfd
 
-NETWORK = networks.MLP()
-
-
-def plain(position, labelled):
-    """The same density with one vmapped network, as a first version would have it."""
-    logits = jax.vmap(NETWORK.apply)(hierarchical.task_weights(position, 18), labelled.x)
-    likelihood = densities.bernoulli_log_likelihood(logits, labelled.y).sum()
-    return likelihood + hierarchical.log_prior(position, tfd.HalfNormal(1.0))
+from benchmarks import floor
+from experiments.pages.scaling_out.many_chains import NETWORK, all_at_once
 
 
 def timer_of(function, position, repetitions=4000):
@@ -53,35 +43,22 @@ def timer_of(function, position, repetitions=4000):
 
 
 def main():
+    """Time the density as the book has it and with one vmapped network, beside plain C."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
     tasks = data.source_moons()
     labelled = densities.observe(tasks.x_train, tasks.y_train)
     position = mcmc.normal_starts(jax.random.key(1), hierarchical.shapes(NETWORK, 18, 2), ())
     ours = hierarchical.log_density(NETWORK)
-    np.testing.assert_allclose(plain(position, labelled) - ours(position, labelled), 0.0, atol=0.01)
-    folder = tempfile.mkdtemp()
-    source = Path(__file__).with_name("floor.c")
-    subprocess.run(
-        ["cc", "-O3", "-march=native", "-ffast-math", source, "-o", f"{folder}/floor", "-lm"],
-        check=True,
+    np.testing.assert_allclose(
+        all_at_once(position, labelled) - ours(position, labelled), 0.0, atol=0.01
     )
-
-    def floor():
-        return float(
-            subprocess.run(
-                [f"{folder}/floor", "20000"], check=True, capture_output=True
-            ).stdout.split()[0]
-        )
-
-    runs = {
-        "plain C": floor,
-        "helpers.hierarchical": timer_of(lambda p: ours(p, labelled), position),
-        "one vmapped network": timer_of(lambda p: plain(p, labelled), position),
-    }
-    times = {name: [] for name in runs}
-    for _ in range(rounds):
-        for name, run in runs.items():
-            times[name].append(run())
+    with floor.compiled() as plain_c:
+        runs = {
+            "plain C": plain_c,
+            "helpers.hierarchical": timer_of(lambda p: ours(p, labelled), position),
+            "one vmapped network": timer_of(lambda p: all_at_once(p, labelled), position),
+        }
+        times = floor.in_turns(runs, rounds)
     base = np.median(times["plain C"])
     for name, values in times.items():
         middle = np.median(values)

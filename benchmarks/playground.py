@@ -29,7 +29,8 @@ MEASURE = """async () => {
     await wait(300)
     return average().mean.slice()
   }
-  const press = (key) => overlay.dispatchEvent(new KeyboardEvent('keydown', { key, shiftKey: true, bubbles: true }))
+  const shifted = (key) => new KeyboardEvent('keydown', { key, shiftKey: true, bubbles: true })
+  const press = (key) => overlay.dispatchEvent(shifted(key))
   const slide = (by) => {
     slider.value = Number(slider.value) + by
     slider.dispatchEvent(new Event('input', { bubbles: true }))
@@ -41,7 +42,8 @@ MEASURE = """async () => {
     const begun = performance.now(); act()
     for (;;) {
       await new Promise(requestAnimationFrame)
-      const error = average().mean.reduce((sum, p, n) => sum + Math.abs(p - goal[n]), 0) / goal.length
+      const apart = average().mean.map((p, n) => Math.abs(p - goal[n]))
+      const error = apart.reduce((sum, one) => sum + one, 0) / goal.length
       if (error < 0.02) return performance.now() - begun
       if (performance.now() - begun > 10000) return Infinity
     }
@@ -97,7 +99,8 @@ def main():
         for slowed in (1, 4):
             for name, link in SETTINGS.items():
                 found = measure(browser, link, slowed)
-                answers = f"{found['moved']:.0f} ms after a point moved, {found['prior']:.0f} ms after a scale changed"
+                answers = f"{found['moved']:.0f} ms after a point moved, "
+                answers += f"{found['prior']:.0f} ms after a scale changed"
                 frames = f"{found['frames']:.0f} sampling, {found['dragged']:.0f} dragging"
                 print(
                     f"{name}, slowed {slowed} times: within 0.02 of the end {answers}", flush=True

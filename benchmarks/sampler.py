@@ -57,7 +57,8 @@ def main():
         )
         print(
             f"hierarchical, seed {seed}: {first:.1f} s, again without compilation {second:.1f} s, "
-            f"ESS of predictions (p5) {ess:.0f}, R-hat (p99) {rhat_predictions:.3f}, of log sd {rhat_log_sd:.3f}",
+            f"ESS of predictions (p5) {ess:.0f}, "
+            f"R-hat (p99) {rhat_predictions:.3f}, of log sd {rhat_log_sd:.3f}",
             flush=True,
         )
     weights = jax.eval_shape(NETWORK.init, jax.random.key(0), tasks.x_train[0])

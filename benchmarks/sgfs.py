@@ -9,11 +9,8 @@ says how fast the machine is.
 
 from helpers import data, densities, mcmc, networks, sgfs, sgmcmc
 
-import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import blackjax
 import jax
@@ -22,6 +19,7 @@ import numpy as np
 from blackjax.base import SamplingAlgorithm
 from blackjax.sgmcmc import gradients
 
+from benchmarks import floor
 from experiments.problems.source_moons import fisher_source_moons
 
 NETWORK, SIZE, BATCH, STEPS = networks.MLP(), 500, 50, 40_000
@@ -71,40 +69,25 @@ def main():
         lambda position, key: position,
         lambda key, w, batch, size: jax.tree.map(lambda a, b: a + size * b, w, slope(w, batch)),
     )
-    folder = tempfile.mkdtemp()
-    source = Path(__file__).with_name("floor.c")
-    subprocess.run(
-        ["cc", "-O3", "-march=native", "-ffast-math", source, "-o", f"{folder}/floor", "-lm"],
-        check=True,
-    )
-
-    def floor():
-        return float(
-            subprocess.run(
-                [f"{folder}/floor", "20000"], check=True, capture_output=True
-            ).stdout.split()[0]
-        )
-
-    runs = {
-        "plain C, another gradient": floor,
-        "minibatch and its gradient": timer_of(descent, start, points),
-        "SGLD": timer_of(blackjax.sgld(slope), start, points),
-        "SGFS": timer_of(sgfs.sgfs(log_prior, log_likelihood, SIZE), start, points),
-        "SGFS, proportional": timer_of(
-            sgfs.sgfs(log_prior, log_likelihood, SIZE, preconditioner=sgfs.PROPORTIONAL),
-            start,
-            points,
-        ),
-    }
-    times = {name: [] for name in runs}
-    for _ in range(rounds):
-        for name, run in runs.items():
-            times[name].append(run())
+    with floor.compiled() as plain_c:
+        runs = {
+            "plain C, another gradient": plain_c,
+            "minibatch and its gradient": timer_of(descent, start, points),
+            "SGLD": timer_of(blackjax.sgld(slope), start, points),
+            "SGFS": timer_of(sgfs.sgfs(log_prior, log_likelihood, SIZE), start, points),
+            "SGFS, proportional": timer_of(
+                sgfs.sgfs(log_prior, log_likelihood, SIZE, preconditioner=sgfs.PROPORTIONAL),
+                start,
+                points,
+            ),
+        }
+        times = floor.in_turns(runs, rounds)
     for name, values in times.items():
         middle = np.median(values)
         ratio = np.median(np.array(values) / np.array(times["minibatch and its gradient"]))
         print(
-            f"{name:27s} {middle:6.1f} us ({min(values):.1f} to {max(values):.1f}), {ratio:4.1f} x the gradient"
+            f"{name:27s} {middle:6.1f} us ({min(values):.1f} to {max(values):.1f}), "
+            f"{ratio:4.1f} x the gradient"
         )
 
 

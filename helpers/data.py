@@ -74,7 +74,8 @@ def rotated_moons(
 
     Args:
         num_tasks: how many; the leading axis of all that is returned.
-        num_train, num_test: points of each task.
+        num_train: training points of each task.
+        num_test: test points of each task.
         noise: standard deviation of each raw coordinate's noise.
 
     ValueError: no tasks, fewer than 2 training points, no test points, or a noise that is negative
@@ -208,7 +209,8 @@ def to_task(
 
     Args:
         angle: in radians, counter-clockwise, no axis.
-        location, scale: mean and standard deviation that are scaled by, [2].
+        location: what is subtracted, [2].
+        scale: what is divided by after that, [2].
     """
     return ((raw - location[None, :]) / scale[None, :]) @ _rotation(angle).T
 

@@ -209,7 +209,9 @@ def regression_log_prior(
 ) -> Callable[[dict, Observed], Float[Array, ""]]:
     """Return ``f(position, observed)``, the normalized log prior of the weights and of log noise.
 
-    Arguments, position and errors are those of ``regression_log_density``.
+    Arguments and position are those of ``regression_log_density``.
+
+    ValueError: as ``regression_log_density``.
     """
     for part in prior.values() if isinstance(prior, dict) else [prior]:
         at = np.asarray(part.log_prob(jnp.array(0.5)))

@@ -102,8 +102,8 @@ def draw(
 
     Args:
         log_density: of one position, then of the task and the data.
-        num_tuning, num_samples: draws that tune the step size and are thrown away, and that are
-            kept.
+        num_tuning: draws that tune the step size and are thrown away.
+        num_samples: draws that are kept.
         target_acceptance: mean acceptance that the step size is tuned to.
         key: data of a random key, as ``jax.random.key_data`` returns.
         learnt: of one unit, as ``warm_up`` returns.
@@ -188,8 +188,11 @@ def compiled(
     of one unit.
 
     Args:
+        pool: whose threads compile.
+        log_density: of one position, then of the task and the data.
         lengths: how many draws the no-U-turn part, the tuning of the step size and the sampling
             take.
+        target_acceptance, max_tree_depth: as of ``warm_up``.
         unit: key, position and task of any unit, for their shapes and types.
         common: what all units share: data, and the number of a line if there is one.
     """

@@ -129,7 +129,8 @@ def sample(
             chain].
         data: what all chains share, any pytree.
         tasks: pytree with leading axis [task]: the tasks are independent posteriors.
-        num_warmup, num_samples: draws of each chain that are thrown away, and that are kept.
+        num_warmup: draws of each chain that are thrown away.
+        num_samples: draws of each chain that are kept.
         target_acceptance: mean acceptance that the step size is tuned to.
         max_tree_depth: a trajectory of warm-up has at most ``2 ** max_tree_depth - 1`` steps.
         choose: given the positions in which the no-U-turn part ends, leading axes like the starts',

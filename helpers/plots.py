@@ -46,6 +46,9 @@ def points(ax: Axes, x: Float[Array, "point 2"], y: Int[Array, " point"], size: 
     squares.
 
     Args:
+        ax: what is drawn on.
+        x: coordinates of the points.
+        y: classes of the points, 0, 1 or 2.
         size: area of a marker, in points squared.
     """
     kinds = ((0, CLASS_0, "o"), (1, CLASS_1, "^"), (2, CLASS_2, "s"))
@@ -69,9 +72,11 @@ def surface(
     high: float = 1.0,
     boundary=True,
 ):
-    """Draw values at the points of a ``grid`` as an image; return the image.
+    """Draw values at the points of a grid as an image; return the image.
 
     Args:
+        ax: what is drawn on.
+        values: at the points of ``grid(size)``, in their order.
         colours: a colour map, from 0 to ``high``.
         high: value of the last colour; 1 for probabilities.
         boundary: whether to draw the line where a value is 1/2.
@@ -121,9 +126,11 @@ def reliability(
     calibration.
 
     Args:
+        ax: what is drawn on.
         calibration: from ``metrics.calibration_error``.
         label: name in the legend.
-        colour, marker: Matplotlib's.
+        colour: of line and bars.
+        marker: Matplotlib's.
     """
     ax.plot([0, 1], [0, 1], color=TRUTH, linewidth=0.8, linestyle="--", zorder=0)
     points, bars = (calibration.confidence, calibration.frequency), 2 * calibration.standard_error

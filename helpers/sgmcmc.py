@@ -112,8 +112,8 @@ def _one_chain(step, keep, lengths, batch_size, replace, key, state, step_sizes,
     num_warmup, num_samples, thin = lengths
     num_data = jax.tree.leaves(data)[0].shape[0]
 
-    def several(state, key, step_sizes):
-        """As many steps as there are step sizes: their minibatches are drawn at once, which is
+    def take_steps(state, key, step_sizes):
+        """Take as many steps as there are step sizes: their minibatches are drawn at once, which is
         cheaper.
         """
         count = step_sizes.shape[0]
@@ -124,43 +124,44 @@ def _one_chain(step, keep, lengths, batch_size, replace, key, state, step_sizes,
             pick = partial(jax.random.choice, a=num_data, shape=(batch_size,), replace=False)
             chosen = jax.lax.map(pick, jax.random.split(key_batches, count))
 
-        def one(state, inputs):
+        def take_step(state, inputs):
             rows, key, step_size = inputs
             return step(key, state, jax.tree.map(lambda leaf: leaf[rows], data), step_size), None
 
-        return jax.lax.scan(one, state, (chosen, jax.random.split(key_steps, count), step_sizes))[0]
+        inputs = chosen, jax.random.split(key_steps, count), step_sizes
+        return jax.lax.scan(take_step, state, inputs)[0]
 
-    def counted(count):
+    def step_numbers(count):
         return None if number is None else jnp.arange(1, count + 1)
 
     def draw(state, inputs):
         *inputs, place = inputs
-        state = several(state, *inputs)
+        state = take_steps(state, *inputs)
         lines.report(number, place, every=-(-num_samples // 50), worth=thin)
         return state, keep(state)
 
     def cycle(state, inputs):
         key, step_sizes = inputs
         key_warmup, key_draws = jax.random.split(key)
-        state = warm(state, key_warmup, step_sizes[:num_warmup]) if num_warmup else state
+        state = warm_up(state, key_warmup, step_sizes[:num_warmup]) if num_warmup else state
         rest = step_sizes[num_warmup:].reshape(num_samples, thin)
-        turns = jax.random.split(key_draws, num_samples), rest, counted(num_samples)
+        turns = jax.random.split(key_draws, num_samples), rest, step_numbers(num_samples)
         return jax.lax.scan(draw, state, turns)
 
-    def warm(state, key, step_sizes):
-        """In blocks, so that no more than a block's minibatches are in memory."""
+    def warm_up(state, key, step_sizes):
+        """Take the steps in blocks, so that no more than a block's minibatches are in memory."""
         block = max(size for size in range(1, 51) if num_warmup % size == 0)
         key_blocks = jax.random.split(key)[0]  # as stored results were drawn
         count = num_warmup // block
 
         def one_block(state, inputs):
             *inputs, place = inputs
-            state = several(state, *inputs)
+            state = take_steps(state, *inputs)
             lines.report(number, place, every=-(-count // 50), worth=block)
             return state, None
 
-        blocks = jax.random.split(key_blocks, count), step_sizes.reshape(-1, block), counted(count)
-        return jax.lax.scan(one_block, state, blocks)[0]
+        keys, blocks = jax.random.split(key_blocks, count), step_sizes.reshape(-1, block)
+        return jax.lax.scan(one_block, state, (keys, blocks, step_numbers(count)))[0]
 
     return jax.lax.scan(
         cycle, state, (jax.random.split(jax.random.wrap_key_data(key), len(step_sizes)), step_sizes)

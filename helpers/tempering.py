@@ -31,7 +31,13 @@ def tempered_starts(
     [started].
 
     Args:
+        log_density: ``f(position, observed)``.
+        shapes: of a position, a tree of ``jax.ShapeDtypeStruct``.
         observed: ``densities.Observed``, whose weights are multiplied by the power.
+        num_started: number of chains.
+        sizes: what ``mcmc.sample`` takes, such as ``num_warmup`` and ``num_samples``.
+
+    ValueError, FloatingPointError: as ``mcmc.sample``.
     """
     key_start, key_chains = jax.random.split(key)
     starts = mcmc.normal_starts(key_start, shapes, (num_started,))
@@ -56,6 +62,13 @@ def warmed_up(
     It is the program that ``mcmc.sample`` runs with the same density, settings and shapes: a stage
     on other data before it, such as a likelihood at a lower power, compiles nothing that the run
     would not.
+
+    Args:
+        log_density: ``f(position, data)``.
+        positions: where chains start, leading axis [chain].
+        num_warmup: draws of the whole warm-up, of which three quarters are run here.
+        target_acceptance: mean acceptance probability to which the step size adapts.
+        max_tree_depth: a trajectory has at most 2^depth leapfrog steps.
 
     FloatingPointError: chains whose warm-up is not finite.
     """
@@ -98,10 +111,15 @@ def agreed_starts(
     is left out; one that does not come round in time is seen by the R-hat of the run that follows.
 
     Args:
+        log_density: ``f(position, observed)``; positions have ``log_sd`` by layer.
         starts: positions, leading axis [chain].
         observed: ``densities.Observed``, whose weights are multiplied by the power.
+        least, most: number of stages.
         times: a chain that is elsewhere, or on its way, has standard deviations of much the same
             size.
+        settings: what ``warmed_up`` takes.
+
+    FloatingPointError: as ``warmed_up``.
     """
     below = observed._replace(
         weight=np.asarray(observed.weight) * np.asarray(power, observed.weight.dtype)

@@ -32,8 +32,13 @@ def train(
 ) -> tuple[Any, Any]:
     """Minimise ``loss(params)`` by optax in one scan, to be called within ``jit`` and mapped.
 
-    Returns the last parameters, and what ``keep(params)`` gave after each step, or after every so
-    many of them; ``every`` divides ``num_steps``.
+    Returns the last parameters, and what was kept, leading axis [num_steps // every], or None.
+
+    Args:
+        start: parameters, any tree of arrays.
+        optimizer: of optax, such as ``optax.adam(0.01)``.
+        keep: ``f(params)`` of what is kept of the way; by default nothing.
+        every: steps from one that is kept to the next; it divides ``num_steps``.
     """
 
     def step(carry, _):

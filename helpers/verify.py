@@ -1,6 +1,6 @@
 """Is a sampler right? Averages against exact values, ranks against uniform ones.
 
-    verdict = verify.judge(draws, target)  # or quantities [chain, draw, quantity], exact values
+    verdict = verify.compare_with_exact(draws, target)  # or quantities [chain, draw, quantity], exact values
     assert verdict.passed.all()
 
 ``experiments.problems.exact_targets`` has densities whose expectations are known exactly.
@@ -25,9 +25,9 @@ class Target(NamedTuple):
     name: str
     log_density: Callable[[Any], Float[Array, ""]]  # of one position, up to a constant
     position: Any  # the shapes of one position
-    quantities: Callable[[Any], Float[Array, " quantity"]]
-    exact: Float[np.ndarray, " quantity"]
-    labels: tuple[str, ...]
+    quantities: Callable[[Any], Float[Array, " quantity"]]  # of one position
+    exact: Float[np.ndarray, " quantity"]  # their expectations
+    labels: tuple[str, ...]  # their names
 
 
 class Verdict(NamedTuple):
@@ -40,17 +40,17 @@ class Verdict(NamedTuple):
     allowed: Float[np.ndarray, " quantity"]
     ess: Float[np.ndarray, " quantity"]  # of chains taken one at a time
     rhat: Float[np.ndarray, " quantity"]
-    rhat_bound: Float[np.ndarray, " quantity"]
+    rhat_bound: Float[np.ndarray, " quantity"]  # what chance explains of R-hat
     enough: Bool[np.ndarray, " quantity"]  # effective draws and R-hat that allow a verdict
     passed: Bool[np.ndarray, " quantity"]  # enough, and the difference is allowed
 
 
-def judge(
+def compare_with_exact(
     draws: Any,
     target: Target | Float[np.ndarray, "*quantity"],
     chance: float = CHANCE,
     bias: float = 0.0,
-):
+) -> Verdict:
     """Compare the averages of a run with exact expectations.
 
     No tolerance is set by hand: a difference, and an R-hat, may be as large as ``chance``, shared
@@ -150,6 +150,12 @@ def rank_band(
     The distance is standardised by its binomial standard deviation, so that the ends of the line
     count as much as its middle (Sailynoja, Burkner and Vehtari 2022); ``rank_distance`` is what to
     compare with it.
+
+    Args:
+        num_replications: number of ranks.
+        num_draws: draws among which a truth is ranked, so that ranks are 0 to ``num_draws``.
+        chance: probability that uniform ranks lie beyond the band.
+        simulations: sets of uniform ranks of which the band is the quantile.
     """
     random = np.random.default_rng(5)
     drawn = random.integers(0, num_draws + 1, size=(num_replications, simulations))
@@ -159,8 +165,8 @@ def rank_band(
 def rank_distance(
     found: Int[np.ndarray, " replication *quantity"], num_draws: int
 ) -> Float[np.ndarray, "*quantity"]:
-    """Return the largest distance of the ranks' cumulative share from a straight line,
-    standardised.
+    """Return the largest distance of the ranks' cumulative share from a straight line, in its
+    binomial standard deviations.
     """
     line, difference = rank_difference(found, num_draws)
     return (np.abs(difference) / np.sqrt(line * (1 - line) / len(found))).max(axis=0)

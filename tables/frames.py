@@ -27,40 +27,31 @@ BLOCK = 32
 
 
 class Recipe(NamedTuple):
-    """What training rows taught, made of what JSON holds.
+    """What training rows taught, made of what JSON holds."""
 
-    ``numbers``: by column mean, standard deviation, what a missing value becomes (None: refused),
-    and whether a feature says that it was missing. ``categories``: by column its levels; the first
-    has no feature of its own. ``levels``: by column the groups of training rows, by index.
-    ``classes``: of the outcome; of measurements mean and standard deviation. ``baseline``: log odds
-    or log rate of all training rows, by output.
-    """
-
-    outcome: str
-    kind: str
+    outcome: str  # its column
+    kind: str  # of the outcome, one of KINDS
+    # by column: mean, standard deviation, what a missing value becomes (None: refused), and whether
+    # a feature says that it was missing
     numbers: dict
-    categories: dict
-    groups: dict
-    levels: dict
-    classes: list
+    categories: dict  # by column: its levels; the first has no feature of its own
+    groups: dict  # by column: what each group has of its own, one of WAYS
+    levels: dict  # by column: the groups of training rows, by index
+    classes: list  # of the outcome; of measurements mean and standard deviation
+    # of all training rows, by output: log odds, log shares of classes, log rate; 0 of measurements
     baseline: list
-    fan_in: bool
+    fan_in: bool  # whether kernels are divided by the root of the number of their inputs
 
 
 class Table(NamedTuple):
-    """Rows in blocks, features in the order of ``Recipe.numbers`` and ``categories``.
+    """Rows in blocks."""
 
-    ``y``: class by index, count, or measurement in standard deviations from the mean. ``weight``:
-    power of the likelihood; 0: padding, or no outcome. ``levels``: group by column, [block], or
-    [block, row] for an intercept. ``place``: of each row of the data frame among all rows of all
-    blocks.
-    """
-
-    x: Float[Array, "block row feature"]
+    x: Float[Array, "block row feature"]  # in the order of ``Recipe.numbers`` and ``categories``
+    # class by index, count, or measurement in standard deviations from the mean
     y: Float[Array, "block row"]
-    weight: Float[Array, "block row"]
-    levels: dict
-    place: Int[Array, " row"]
+    weight: Float[Array, "block row"]  # power of the likelihood; 0: padding, or no outcome
+    levels: dict  # by column: group by index, [block], or [block, row] for an intercept
+    place: Int[Array, " row"]  # of each row of the data frame among all rows of all blocks
 
 
 def learn(
@@ -79,6 +70,7 @@ def learn(
     gets a feature of 0 and 1 for each level but the first.
 
     Args:
+        frame: the training rows.
         outcome: column of what is to be predicted.
         features: columns that it is predicted from.
         groups: by column what each group has of its own, "network": all weights, "head": those of

@@ -18,13 +18,13 @@ CODE = {"shed/__init__.py": 'FLAGS = "--a"\n'}
 
 
 @pytest.fixture
-def house(tmp_path, monkeypatch):
+def project(tmp_path, monkeypatch):
     """A folder with packages of its own, which the process can import and forgets afterwards."""
     for name, text in CODE.items():
         write(tmp_path / name, text)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("RESULTS_STORE", str(tmp_path / "store"))
-    yield engine.House(tmp_path, PACKAGES)
+    yield engine.Project(tmp_path, PACKAGES)
     forget()
 
 
@@ -41,10 +41,10 @@ def forget():
     units._found_here.cache_clear()
 
 
-def edit(house, name, old, new):
-    text = (house.root / name).read_text()
+def edit(project, name, old, new):
+    text = (project.root / name).read_text()
     assert old in text
-    (house.root / name).write_text(text.replace(old, new))
+    (project.root / name).write_text(text.replace(old, new))
 
 
 EXPERIMENT = """\
@@ -100,28 +100,28 @@ def client():
 
 
 @pytest.fixture
-def moons(house):
+def moons(project):
     """An experiment that can run: its lock is of the versions that are installed."""
     write(
-        house.root / "requirements.txt",
+        project.root / "requirements.txt",
         f"jax=={version('jax')}\nnumpy==0.1 ; a\nnumpy=={version('numpy')} ; b\n",
     )
-    write(house.root / "toys/pages/moons/one.py", EXPERIMENT)
-    return house
+    write(project.root / "toys/pages/moons/one.py", EXPERIMENT)
+    return project
 
 
-def ran(house):
+def ran(project):
     """Return the seeds of the units that ran, in order."""
-    return sorted(map(int, (house.root / "log").read_text().split()))
+    return sorted(map(int, (project.root / "log").read_text().split()))
 
 
-def result(house, name="moons/one"):
-    return json.loads((house.root / "book/results" / f"{name}.json").read_text())
+def result(project, name="moons/one"):
+    return json.loads((project.root / "book/results" / f"{name}.json").read_text())
 
 
-def compute(house, client, names=("moons/one",)):
+def compute(project, client, names=("moons/one",)):
     forget()
-    return engine.compute(names, house, client)
+    return engine.compute(names, project, client)
 
 
 def test_a_result_is_written_once_and_nothing_is_computed_twice(moons, client, capsys):
@@ -408,7 +408,7 @@ import sys
 from pathlib import Path
 from experiments.engine import run as engine
 if __name__ == "__main__":
-    sys.exit(engine.main(sys.argv[1:], engine.House(Path(__file__).parent, ("shed", "toys"))))
+    sys.exit(engine.main(sys.argv[1:], engine.Project(Path(__file__).parent, ("shed", "toys"))))
 """
 DEATHS = """
     if seed == 2 and not (ROOT / "lost").exists():

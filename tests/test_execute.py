@@ -48,8 +48,8 @@ def test_what_holds_is_kept_and_what_does_not_is_explained(book, capfd):
     printed = capfd.readouterr().out
     assert "3 of 3 chapters to execute" in printed
     assert (
-        "bad, code cell 2, line 1: a claim does not hold\n    abs(3.0) <= 5 * error\n    3 is not <= 2.5\n"
-        in printed
+        "bad, code cell 2, line 1: a claim does not hold\n"
+        "    abs(3.0) <= 5 * error\n    3 is not <= 2.5\n" in printed
     )
     assert (
         "worse: stopped\n    ZeroDivisionError: division by zero" in printed

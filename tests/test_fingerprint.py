@@ -143,19 +143,19 @@ CODE |= {f"toys/{name}.py": text for name, text in FIVE.items()}
 GOLDEN = "6d03dda21b8a058dee527304228fa1a9231544946c24d236727dc5606ea4b605"
 
 
-def house(folder, files):
-    """Write files and return the house that they are."""
+def project(folder, files):
+    """Write files and return the project that they are."""
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    return fingerprint.House(
+    return fingerprint.Project(
         folder, tuple(dict.fromkeys(n.split("/")[0] for n in files if "/" in n))
     )
 
 
 def prints(folder, files, package="toys"):
     """Return the prints of the five results."""
-    code = fingerprint.read(house(folder, files))
+    code = fingerprint.read(project(folder, files))
     return [fingerprint.fingerprint(f"{package}.{name}", ["unit"], code) for name in FIVE]
 
 
@@ -339,13 +339,13 @@ def test_five_results_of_the_book_keep_their_prints_when_all_packages_move(tmp_p
     names = ["svi.moons", "flat_bnn.prior_scale", "svi.guides", "informative_priors.transfer"]
     names += ["what_the_gain_is_made_of.arms"]
     files = {"requirements.txt": (ROOT / "requirements.txt").read_text()}
-    any_of_them = "|".join(fingerprint.HOUSE.packages)
-    for package in fingerprint.HOUSE.packages:
+    any_of_them = "|".join(fingerprint.PROJECT.packages)
+    for package in fingerprint.PROJECT.packages:
         for path in (ROOT / package).rglob("*.py"):
             text = ast.unparse(ast.parse(path.read_text()))
             text = re.sub(rf"(?m)^( *(?:from|import) )({any_of_them})\b", r"\1my_\2", text)
             files[f"my_{path.relative_to(ROOT)}"] = text
-    here, there = fingerprint.read(), fingerprint.read(house(tmp_path, files))
+    here, there = fingerprint.read(), fingerprint.read(project(tmp_path, files))
     for name in names:
         found = fingerprint.fingerprint(f"my_experiments.pages.{name}", ["unit"], there)
         assert found == fingerprint.fingerprint(f"experiments.pages.{name}", ["unit"], here)
@@ -384,7 +384,7 @@ def test_a_path_to_nothing_is_named(tmp_path, name, old, new, message):
 
 
 def test_surroundings_are_the_lock_and_the_flags_of_x86_64(tmp_path):
-    found = fingerprint.surroundings(house(tmp_path, CODE))
+    found = fingerprint.surroundings(project(tmp_path, CODE))
     numpy = ["1.0 ; python_full_version < '3.12'", "2.0 ; python_full_version >= '3.12'"]
     assert found == {"versions": {"jax": ["0.0.1"], "numpy": numpy}, "flags": "--a --b"}
     assert set(fingerprint.surroundings()["versions"]) == set(fingerprint.COMPUTING)
@@ -394,6 +394,6 @@ def test_what_pages_may_show_counts_where_words_do(tmp_path):
     files = [CODE, *(SAME[f"the text of {what}"] for what in ("an error", "a warning"))]
     found = set()
     for i, one in enumerate(files):
-        code = fingerprint.read(house(tmp_path / str(i), one), words=True)
+        code = fingerprint.read(project(tmp_path / str(i), one), words=True)
         found.add(fingerprint.fingerprint("toys.one", ["unit"], code))
     assert len(found) == 3

@@ -1,11 +1,14 @@
 """The order of the rooms: each imports only from those before it, and a page from no other page."""
 
+from helpers import smc
+
 import ast
+import json
 
 import pytest
 from chapters import ROOT
 
-from experiments.methods import gradient_timer, region_masses, smc
+from experiments.methods import gradient_timer, region_masses
 from experiments.pages.are_the_samplers_right import gradient_time
 from experiments.pages.hierarchical_bnn import masses
 from experiments.pages.regression import variants
@@ -86,7 +89,6 @@ def test_no_modules_import_each_other_in_a_circle():
     "shared, kept",
     [
         (gradient_timer, [gradient_time]),
-        (smc, [masses]),
         (region_masses, [masses]),
         (wave_networks, [variants]),
         (spirals, [spiral, spiral_references]),
@@ -99,6 +101,11 @@ def test_settings_that_results_share_are_those_that_they_keep(shared, kept):
     for result in reversed(kept):
         found |= result.SETTINGS
     assert shared.SETTINGS.items() <= found.items()
+
+
+def test_particles_move_as_the_stored_masses_say():
+    moves = json.loads(json.dumps(smc.Settings()._asdict()))
+    assert moves.items() <= masses.SETTINGS.items()
 
 
 def test_every_module_of_the_experiments_is_in_a_room():
@@ -114,9 +121,9 @@ def test_every_module_of_the_experiments_is_in_a_room():
     ("module", "line"),
     [
         ("helpers/mcmc", "from tables import frames"),
-        ("experiments/problems/waves", "from experiments.methods import smc"),
-        ("experiments/methods/smc", "import experiments.engine.run"),
-        ("experiments/methods/smc", "def one():\n    from experiments.pages.svi import moons"),
+        ("experiments/problems/waves", "from experiments.methods import crps"),
+        ("experiments/methods/crps", "import experiments.engine.run"),
+        ("experiments/methods/crps", "def one():\n    from experiments.pages.svi import moons"),
         ("experiments/engine/run", "from experiments.pages import svi"),
         ("experiments/pages/svi/moons", "from experiments.pages.regression.variants import row"),
     ],

@@ -11,7 +11,7 @@ import pytest
 from chapters import ROOT, pages
 
 from experiments.engine import run as engine
-from experiments.engine.fingerprint import HOUSE
+from experiments.engine.fingerprint import PROJECT
 
 HELPERS = sorted((ROOT / "helpers").glob("*.py"))
 TABLES = sorted((ROOT / "tables").glob("*.py"))
@@ -30,7 +30,7 @@ ORDER = [
     "sgfs",
 ]
 ORDER += ["sgmcmc", "svi", "predict", "metrics", "diagnostics", "verify", "plots"]
-ORDER += ["copies", "tempering", "training", "monte_carlo"]
+ORDER += ["copies", "smc", "tempering", "training", "monte_carlo"]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def imported(path):
         if (
             isinstance(node, ast.ImportFrom)
             and node.module
-            and node.module.split(".")[0] in HOUSE.packages
+            and node.module.split(".")[0] in PROJECT.packages
         ):
             package, _, module = node.module.partition(".")
             yield from (

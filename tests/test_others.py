@@ -6,22 +6,15 @@ from helpers import densities, hierarchical, mcmc, networks
 
 import json
 import re
-import sys
 
 import jax
 import numpy as np
 import pytest
 from chapters import ROOT
 
-FOLDER = ROOT / "benchmarks/others"
-sys.path.insert(0, str(FOLDER))
-import judge  # noqa: E402
-import parts  # noqa: E402
-import posterior  # noqa: E402
-import session  # noqa: E402
-import table  # noqa: E402
+from benchmarks.others import flat, judge, parts, posterior, session, table
 
-sys.path.remove(str(FOLDER))
+FOLDER = ROOT / "benchmarks/others"
 HEAD = "| sampler | seconds to 400 |"
 
 
@@ -72,18 +65,21 @@ def made_run(rival, seed, *points, limit=100.0):
     }
 
 
-RUNS = [
-    made_run("quick", 0, point(5.0, 300), point(10.0, 500)),
-    made_run("quick", 1, point(6.0, 420)),
-    made_run("quick", 2, point(8.0, 480)),
-    made_run("slow", 0, point(50.0, 100), point(90.0, 200)),
-    made_run("slow", 1, point(60.0, 900, within=False, mode=(2, 2, 0, 2), kept=figures(700))),
-    made_run("slow", 2, point(80.0, 400)),
-]
+@pytest.fixture
+def runs():
+    """Three runs of a rival that gets there, and three of one that mostly does not."""
+    return [
+        made_run("quick", 0, point(5.0, 300), point(10.0, 500)),
+        made_run("quick", 1, point(6.0, 420)),
+        made_run("quick", 2, point(8.0, 480)),
+        made_run("slow", 0, point(50.0, 100), point(90.0, 200)),
+        made_run("slow", 1, point(60.0, 900, within=False, mode=(2, 2, 0, 2), kept=figures(700))),
+        made_run("slow", 2, point(80.0, 400)),
+    ]
 
 
-def test_a_run_is_read_at_the_first_checkpoint_that_suffices():
-    found = table.read(RUNS[0], "all_chains")
+def test_a_run_is_read_at_the_first_checkpoint_that_suffices(runs):
+    found = table.read(runs[0], "all_chains")
     assert not found["censored"] and found["seconds"] == 10.0 and found["draws"] == 250
     np.testing.assert_allclose(
         [found["ess_a_second"], found["ess_a_second_running"]], [50.0, 500 / 8]
@@ -95,8 +91,8 @@ def test_what_was_reached_beyond_the_limit_was_not_reached():
     assert late["censored"] and table.read(late, "all_chains")["censored"]
 
 
-def test_a_run_that_never_came_to_a_checkpoint_is_censored():
-    fixed = {name: RUNS[0][name] for name in ("machine", "versions", "load_before")}
+def test_a_run_that_never_came_to_a_checkpoint_is_censored(runs):
+    fixed = {name: runs[0][name] for name in ("machine", "versions", "load_before")}
     nothing = {
         "rival": "stuck",
         "seed": 0,
@@ -106,11 +102,11 @@ def test_a_run_that_never_came_to_a_checkpoint_is_censored():
         **fixed,
     }
     assert table.read(nothing, "of_kept")["censored"] and "given up" in table.line(nothing)
-    assert "| stuck | not within 100 (0 of 1 runs) |" in table.of_runs([*RUNS, nothing])
+    assert "| stuck | not within 100 (0 of 1 runs) |" in table.of_runs([*runs, nothing])
 
 
-def test_a_median_of_seconds_is_printed_only_where_most_runs_reached_it():
-    stored = table.result(RUNS, "2026-01-31")
+def test_a_median_of_seconds_is_printed_only_where_most_runs_reached_it(runs):
+    stored = table.result(runs, "2026-01-31")
     quick, slow = (stored["rivals"][name]["all_chains"] for name in ("quick", "slow"))
     assert (quick["censored"], slow["censored"]) == (0, 2)
     assert table.seconds(quick, 100.0) == "8 (6 to 10)" and table.times(quick, 100.0, 8.0) == "1"
@@ -122,8 +118,8 @@ def test_a_median_of_seconds_is_printed_only_where_most_runs_reached_it():
     )
 
 
-def test_the_table_has_a_row_a_rival_and_says_where_chains_ended():
-    lines = table.of_runs(RUNS).splitlines()
+def test_the_table_has_a_row_a_rival_and_says_where_chains_ended(runs):
+    lines = table.of_runs(runs).splitlines()
     assert (
         lines[0].startswith(HEAD)
         and len(lines) == 4
@@ -137,10 +133,10 @@ def test_without_runs_there_is_no_table():
     assert table.of_runs([]) == "no runs"
 
 
-def test_runs_of_two_machines_make_no_table():
-    other = {**RUNS[1], "machine": {"processor": "another", "cores": 2}}
+def test_runs_of_two_machines_make_no_table(runs):
+    other = {**runs[1], "machine": {"processor": "another", "cores": 2}}
     with pytest.raises(ValueError, match="machine: given runs of several, expected one"):
-        table.result([RUNS[0], other], "2026-01-31")
+        table.result([runs[0], other], "2026-01-31")
 
 
 def test_what_is_stored_is_what_the_readme_prints_and_nothing_is_printed_that_is_not_stored():
@@ -171,39 +167,41 @@ def test_flat_fits_and_steps_that_are_stored_are_what_the_readme_prints():
 
 
 def test_anyones_flat_density_is_the_books():
-    weights = [jax.random.normal(jax.random.key(i), shape) for i, shape in enumerate(parts.SHAPES)]
+    weights = [
+        jax.random.normal(jax.random.key(i), shape) for i, shape in enumerate(posterior.SHAPES)
+    ]
     x, y = jax.random.normal(jax.random.key(3), (7, 2)), np.array([0, 1, 1, 0, 1, 0, 0])
     labels = y.astype(np.float32)
     params = {"params": {f"Dense_{i}": {"kernel": weight} for i, weight in enumerate(weights)}}
     ours = densities.flat_log_density(networks.MLP())(params, densities.observe(x, y, np.ones(3)))
     constant = 0.5 * sum(weight.size for weight in weights) * np.log(2 * np.pi)
-    np.testing.assert_allclose(parts.log_density(weights, x, labels) - constant, ours, rtol=1e-5)
+    np.testing.assert_allclose(flat.log_density(weights, x, labels) - constant, ours, rtol=1e-5)
 
 
 def test_numpys_density_and_predictions_are_the_books():
     vectors = posterior.random_vectors(5).astype(np.float32)
-    parts = posterior.split(vectors)
-    assert {name: values.shape[1:] for name, values in parts.items()} == posterior.shapes()
+    draws = posterior.split(vectors)
+    assert {name: values.shape[1:] for name, values in draws.items()} == posterior.shapes()
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(18, 7, 2)).astype(np.float32), rng.integers(0, 2, (18, 7))
     layers = [f"Dense_{i}" for i in range(3)]
     positions = {
-        name: {layer: {"kernel": parts[f"{name}_{i}"]} for i, layer in enumerate(layers)}
+        name: {layer: {"kernel": draws[f"{name}_{i}"]} for i, layer in enumerate(layers)}
         for name in ("mean", "offset")
     }
-    positions["log_sd"] = {layer: parts["log_sd"][:, i] for i, layer in enumerate(layers)}
+    positions["log_sd"] = {layer: draws["log_sd"][:, i] for i, layer in enumerate(layers)}
     network = networks.MLP()
     assert jax.tree.map(
         np.shape, mcmc.normal_starts(jax.random.key(0), hierarchical.shapes(network, 18, 2), (5,))
     ) == (jax.tree.map(np.shape, positions))
     seen, density = densities.observe(x, y), hierarchical.log_density(network)
     expected = jax.lax.map(lambda position: density(position, seen), positions)
-    np.testing.assert_allclose(posterior.log_density(parts, x, y), expected, rtol=1e-5)
+    np.testing.assert_allclose(posterior.log_density(draws, x, y), expected, rtol=1e-5)
     expected = jax.lax.map(
         lambda position: jax.nn.sigmoid(hierarchical.logits(network)(position, x)), positions
     )
     np.testing.assert_allclose(
-        posterior.probabilities(parts, x), expected.reshape(5, -1), atol=1e-5
+        posterior.probabilities(draws, x), expected.reshape(5, -1), atol=1e-5
     )
 
 

@@ -16,7 +16,9 @@ FILES = {
     "helpers/deep.py": "SIZE = 1\n\n\ndef one():\n    return SIZE\n\n\ndef two():\n    return 2\n",
     "helpers/plots.py": "def use():\n    return load('helpers.book')\n",
     "helpers/book.mplstyle": "one",
-    "helpers/common.py": "def read_result(name):\n    if not name:\n        raise ValueError('no name')\n",
+    "helpers/common.py": (
+        "def read_result(name):\n    if not name:\n        raise ValueError('no name')\n"
+    ),
     "tables/__init__.py": "",
     "experiments/tells.py": (
         "from helpers.common import read_result\n\n\n"
@@ -119,7 +121,7 @@ def book():
     notebooks = execute.sources()
 
     def hashes(**sources):
-        code = fingerprint.read(fingerprint.House(ROOT, sources=sources), words=True)
+        code = fingerprint.read(fingerprint.Project(ROOT, sources=sources), words=True)
         return {name: execute.inputs(name, page, code) for name, page in notebooks.items()}
 
     return hashes
@@ -135,7 +137,7 @@ def before(book):
     ("module", "old", "new", "expected"),
     [
         (
-            "experiments.problems.moons_redrawn",
+            "experiments.methods.network_fits",
             "NUM_CHAINS = 4",
             "NUM_CHAINS = 5",
             {"rotation", "status"},

@@ -154,7 +154,9 @@ def test_tempered_draws_of_a_linear_network_give_its_exact_evidence_and_predicti
     weighed = [1.5**2 * at @ features.T @ np.linalg.solve(c, y) for c in covariances]
     expected = scipy.special.softmax(joint) @ np.array(weighed)
     last = jax.tree.map(lambda a: np.asarray(a[-1]), draws["params"]["params"]["Dense_0"])
-    assert verify.judge(last["kernel"][..., 0] * at[:, 0] + last["bias"], expected).passed.all()
+    assert verify.compare_with_exact(
+        last["kernel"][..., 0] * at[:, 0] + last["bias"], expected
+    ).passed.all()
 
 
 def test_points_are_repeated_for_each_row_of_scales_and_scales_for_each_task():

@@ -34,7 +34,9 @@ def quantities_of(draws):
 def test_right_draws_pass_as_often_as_promised():
     """The difference and R-hat have ``chance`` each, shared by the quantities."""
     runs = (quantities_of(independent(seed)) for seed in range(50))
-    failed = sum(not verify.judge(run, TWO_MODES.exact, chance=0.1).passed.all() for run in runs)
+    failed = sum(
+        not verify.compare_with_exact(run, TWO_MODES.exact, chance=0.1).passed.all() for run in runs
+    )
     assert failed <= stats.binom.isf(1e-5, 50, 2 * 0.1)
 
 
@@ -49,21 +51,24 @@ def test_right_draws_pass_as_often_as_promised():
     ids=["shifted", "too wide", "wrong weights"],
 )
 def test_wrong_draws_fail(wrong):
-    verdict = verify.judge(wrong(independent(0, 2000)).astype(np.float32), TWO_MODES)
+    verdict = verify.compare_with_exact(wrong(independent(0, 2000)).astype(np.float32), TWO_MODES)
     assert verdict.enough.all() and not verdict.passed.all()
 
 
 def test_quantities_and_exact_values_do_in_place_of_a_target():
     draws = independent(4)
     quantities = quantities_of(draws)
-    found, expected = verify.judge(quantities, TWO_MODES.exact), verify.judge(draws, TWO_MODES)
+    found, expected = (
+        verify.compare_with_exact(quantities, TWO_MODES.exact),
+        verify.compare_with_exact(draws, TWO_MODES),
+    )
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
-    assert verify.judge(quantities[..., 0], TWO_MODES.exact[0]).passed.shape == (1,)
+    assert verify.compare_with_exact(quantities[..., 0], TWO_MODES.exact[0]).passed.shape == (1,)
     with pytest.raises(
         ValueError, match=r"draws, target: given \(2,\) quantities and \(3,\) exact values"
     ):
-        verify.judge(quantities[..., :2], TWO_MODES.exact)
+        verify.compare_with_exact(quantities[..., :2], TWO_MODES.exact)
 
 
 def autoregressive(random, shape, correlation):
@@ -80,7 +85,8 @@ def test_right_chains_fail_as_often_as_they_may(num_quantities, num_runs, chance
     random = np.random.default_rng(1)
     runs = (autoregressive(random, (4, 1000, num_quantities), 0.5) for _ in range(num_runs))
     failed = sum(
-        not verify.judge(run, np.zeros(num_quantities), chance).passed.all() for run in runs
+        not verify.compare_with_exact(run, np.zeros(num_quantities), chance).passed.all()
+        for run in runs
     )
     assert failed <= stats.binom.isf(1e-5, num_runs, 2 * chance)
 
@@ -96,7 +102,9 @@ def test_means_that_are_off_are_found_as_often_as_in_the_table(ess, off, num_qua
     random, time, num_runs = np.random.default_rng(2), 4000 / ess, 40
     runs = (autoregressive(random, (4, 1000), (time - 1) / (time + 1)) for _ in range(num_runs))
     chance = CHANCE / num_quantities  # one quantity's share
-    found = sum(not verify.judge(run, np.array(off), chance).passed.all() for run in runs)
+    found = sum(
+        not verify.compare_with_exact(run, np.array(off), chance).passed.all() for run in runs
+    )
     table = FOUND[ess, off][num_quantities]
     assert found >= stats.betabinom.ppf(1e-5, num_runs, table, 2000 - table)
 
@@ -107,13 +115,13 @@ def test_what_hardly_moves_gets_no_verdict():
     apart = apart + 0.1 * independent(1, 500)
     slow = np.repeat(independent(0, 50), 20, axis=1)
     for draws in (still, apart, slow):
-        verdict = verify.judge(draws, TWO_MODES)
+        verdict = verify.compare_with_exact(draws, TWO_MODES)
         assert not verdict.enough.all() and not verdict.passed.all()
 
 
 def test_differences_are_in_standard_deviations_of_the_quantity():
     draws = independent(3, 4000)
-    verdict = verify.judge(draws, TWO_MODES)
+    verdict = verify.compare_with_exact(draws, TWO_MODES)
     assert verdict.difference[0] == pytest.approx(
         (draws.mean() - TWO_MODES.exact[0]) / draws.std(), abs=1e-5
     )
@@ -130,7 +138,7 @@ def test_differences_are_in_standard_deviations_of_the_quantity():
 )
 def test_bad_draws_are_named(draws, message):
     with pytest.raises(ValueError, match=message):
-        verify.judge(draws, TWO_MODES)
+        verify.compare_with_exact(draws, TWO_MODES)
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -225,7 +233,10 @@ KERNEL = "moved, info = kernel(key, state, flat_density, step_size, inverse_metr
 INDENT = " " * 8
 BROKEN = {
     "the metric learns from the draws": [
-        ("state, adaptation = carry\n", "(state, running), adaptation = carry\n"),
+        (
+            "(state, adaptation), (key, tuning) = carry, inputs\n",
+            "((state, running), adaptation), (key, tuning) = carry, inputs\n",
+        ),
         (
             KERNEL,
             KERNEL.replace("inverse_metric)", "jnp.where(tuning, inverse_metric, running))")
@@ -265,9 +276,9 @@ BROKEN = {
 
 def broken(changes):
     """Return the program of the draws with lines of its source changed."""
-    source = inspect.getsource(hmc.draw)
+    source = inspect.getsource(hmc.turn) + inspect.getsource(hmc.draw)
     for line, other in changes:
-        assert source.count(line) == 1, f"no longer in hmc.draw, once: {line}"
+        assert source.count(line) == 1, f"no longer in hmc.turn or hmc.draw, once: {line}"
         source = source.replace(line, other)
     names = dict(vars(hmc))
     exec(source, names)
@@ -293,7 +304,7 @@ def three_verdicts():
     draws = mcmc.sample(
         jax.random.key(1), unit_normal, starts, tasks=np.zeros(3, np.float32), **sizes
     ).draws
-    return [verify.judge(task, UNIT_NORMAL) for task in draws]
+    return [verify.compare_with_exact(task, UNIT_NORMAL) for task in draws]
 
 
 def test_the_sampler_passes_where_its_broken_twins_fail():

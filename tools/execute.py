@@ -1,7 +1,7 @@
 """Execute the chapters, each once, side by side, longest first; keep what they gave for the website
 and the tests.
 
-    python tools/execute.py             the chapters that changed: code, helpers, stored results, lock or flags
+    python tools/execute.py             the chapters that are due: see `page_inputs`
     python tools/execute.py NAME...     these, changed or not
 
 nbmake runs a chapter. The executed notebook is kept in ``_build/executed``, with what it asserted
@@ -81,10 +81,12 @@ def refuse_unknown(names, notebooks):
 
 
 def inputs(name, notebook, code):
-    """Hash what a chapter's outputs depend on: its cells, what they use, the lock, Python, flags."""
+    """Hash what a chapter's outputs depend on: its cells, what they use, the lock, Python,
+    flags.
+    """
     cells = [(cell.source, cell.metadata) for cell in notebook.cells if cell.cell_type == "code"]
     used = page_inputs.dependencies(name, "\n".join(source for source, _ in cells), code)
-    lock = hashlib.sha256((code.house.root / "requirements.txt").read_bytes()).hexdigest()
+    lock = hashlib.sha256((code.project.root / "requirements.txt").read_bytes()).hexdigest()
     callers = os.environ.get("XLA_FLAGS", "").replace(helpers.FLAGS, "").split()
     about = [sys.version_info[:2], callers, helpers.FLAGS, lock, used, json.dumps(cells)]
     return hashlib.sha256(repr(about).encode()).hexdigest()
@@ -236,11 +238,12 @@ def explain(name, trace, claims):
 
 
 ADVICE = """
-A claim with a Monte Carlo error fails by chance in one run of 100 000; the same seed on the same machine fails again.
-Give the chapter another seed, the number in its `jax.random.key(...)` or `default_rng(...)` in book/NAME.md, run
-`make pair` and the command again: what has been executed is kept. If it fails with a second seed, or has no error,
-the book is wrong, or is computed wrongly here: please report the lines above, the file _build/executed/NAME.txt and
-the versions on the page `status`.
+A claim with a Monte Carlo error fails by chance in one run of 100 000; the same seed on the same
+machine fails again. Give the chapter another seed, the number in its `jax.random.key(...)` or
+`default_rng(...)` in book/NAME.md, run `make pair` and the command again: what has been executed is
+kept. If it fails with a second seed, or has no error, the book is wrong, or is computed wrongly
+here: please report the lines above, the file _build/executed/NAME.txt and the versions on the page
+`status`.
 """
 
 
@@ -286,7 +289,8 @@ def main(names):
         return 1
     total = sum(record["claims"] for record in map(on_record, notebooks) if record)
     print(
-        f"{len(notebooks)} chapters are executed, and their {total} claims hold ({time.monotonic() - begun:.0f} s)"
+        f"{len(notebooks)} chapters are executed, and their {total} claims hold "
+        f"({time.monotonic() - begun:.0f} s)"
     )
     return 0
 

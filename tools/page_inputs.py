@@ -11,12 +11,12 @@ from pathlib import Path
 from chapters import ROOT
 
 from experiments.engine import fingerprint, run, syntax
-from experiments.engine.fingerprint import Code, House, Key
+from experiments.engine.fingerprint import Code, Key, Project
 
 
 def read(root: Path = ROOT) -> Code:
     """Return the project's code, to be asked about any number of pages."""
-    return fingerprint.read(House(root), words=True)
+    return fingerprint.read(Project(root), words=True)
 
 
 def dependencies(page: str, source: str, code: Code) -> dict[str, str]:
@@ -26,7 +26,7 @@ def dependencies(page: str, source: str, code: Code) -> dict[str, str]:
     imported; files of results and of data that are named on the way; and if it asks for the states
     of results, these.
     """
-    module = code.modules[page] = syntax.parsed(source, page, "", code.house.packages)
+    module = code.modules[page] = syntax.parsed(source, page, "", code.project.packages)
     own = [Key(page, name) for name in ("", *module.bound)]
     named = {part for key in own for part in fingerprint.said(key, code) if isinstance(part, Key)}
     reached, words = set(), [part for key in own for part in fingerprint.said(key, code)]
@@ -38,9 +38,9 @@ def dependencies(page: str, source: str, code: Code) -> dict[str, str]:
     direct = [key for key in reached if key in named or not key.name]
     found = {".".join(filter(None, key)): fingerprint.print_of(key, code) for key in direct}
     for path in files_named(words, code):
-        found[str(path)] = hashlib.sha256((code.house.root / path).read_bytes()).hexdigest()
+        found[str(path)] = hashlib.sha256((code.project.root / path).read_bytes()).hexdigest()
     if Key(run.__name__, "status") in reached:
-        found |= run.status(code.house)
+        found |= run.status(code.project)
     return dict(sorted(found.items()))
 
 
@@ -48,13 +48,13 @@ def modules_named(words: Sequence[str | Key], code: Code) -> Iterator[Key]:
     """Yield modules of the project that strings name, such as those of ``python -m``."""
     for word in words:
         for path in re.findall(r"str '(\w+(?:\.\w+)+)'", word) if isinstance(word, str) else []:
-            if path.split(".")[0] in code.house.packages and fingerprint.load(path, code):
+            if path.split(".")[0] in code.project.packages and fingerprint.load(path, code):
                 yield Key(path, "*")
 
 
 def files_named(words: Sequence[str], code: Code) -> list[Path]:
     """Return the stored results that strings name, PAGE/NAME or PAGE/{name}, and files of data."""
-    text, root = "\n".join(words), code.house.root
+    text, root = "\n".join(words), code.project.root
     whole = {*re.findall(r"\b\w+/\w+\b", text), *re.findall(r"str '(\w+)'", text)}
     folders = set(re.findall(r"\b(\w+)/\1".replace(r"\1", "\1"), text))
     found = []
@@ -62,7 +62,7 @@ def files_named(words: Sequence[str], code: Code) -> list[Path]:
         name = path.relative_to(root / "book/results").with_suffix("").as_posix()
         if name in whole or (name.split("/")[0] in folders and "/" in name):
             found.append(path.relative_to(root))
-    for package in code.house.packages:
+    for package in code.project.packages:
         for path in (path.relative_to(root) for path in sorted((root / package).rglob("*.*"))):
             dotted = ".".join(path.with_suffix("").parts)  # as matplotlib asks for a style
             if path.suffix not in (".py", ".pyc") and (path.name in text or dotted in text):

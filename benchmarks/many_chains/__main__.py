@@ -5,7 +5,7 @@ a GPU.
 
 measures on JAX's platforms of those names, and stores it beside what was measured of other devices;
 the page ``scaling-out`` shows it. For a GPU the environment needs a build of JAX for it. This
-process uses no device.
+process uses no device, and imports nothing that would.
 """
 
 import argparse
@@ -18,25 +18,30 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.engine import store
+from experiments.pages.scaling_out import devices
+
 ROOT = Path(__file__).parents[2]
-STORED = ROOT / "book/results/many_chains.json"
+STORED = ROOT / "book/results/scaling_out/many_chains.json"
 HEADS = ("1 chain", "4", "64", "fastest (chains)", "ESS/s there")
 
 
-def table(stored):
+def table(rows):
     """Return the README's table: microseconds a gradient, all chains together, medians of
     rounds.
     """
+    measured = [row for row in rows if "device" in row]
+    ess_of = {row["name"]: row["ess_a_gradient"] for row in rows if "name" in row}
     lines = ["| problem | device | " + " | ".join(HEADS) + " |", "|---" * (len(HEADS) + 2) + "|"]
-    for name in dict.fromkeys(row["problem"] for row in stored["devices"][0]["rows"]):
-        for one in stored["devices"]:
+    for name in dict.fromkeys(row["problem"] for row in measured[0]["rows"]):
+        for one in measured:
             of_chains = {
                 row["chains"]: np.median(row["microseconds"])
                 for row in one["rows"]
                 if row["problem"] == name
             }
             best = min(of_chains, key=of_chains.get)
-            ess = stored["prepared"].get(name.split(",")[0], {}).get("ess_a_gradient")
+            ess = ess_of.get(name.split(",")[0])
             cells = [f"{of_chains[n]:.3g}" if n in of_chains else "-" for n in (1, 4, 64)]
             cells += [
                 f"{of_chains[best]:.3g} ({best})",
@@ -68,42 +73,38 @@ def main():
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(asked.folder or temporary)
-        done = {"prepare": folder / "hierarchical.npz"} | {
-            kind: folder / f"{kind}.json" for kind in asked.kinds
-        }
-        for step, path in done.items():
-            if not path.exists():
-                on = os.environ | {
-                    "JAX_PLATFORMS": "cpu" if step == "prepare" else step,
-                    "PYTHONPATH": str(ROOT),
-                }
-                command = [sys.executable, Path(__file__).with_name("device.py"), step, folder]
-                subprocess.run(command, env=on, check=True)
-        prepared = {}
-        for name in ("flat", "hierarchical"):
-            with np.load(folder / f"{name}.npz") as found:
-                prepared[name] = {
-                    part: float(found[part]) for part in ("ess_a_gradient", "rhat", "mean_steps")
-                }
-        stored = json.loads(asked.into.read_text()) if asked.into.exists() else {"devices": []}
-        for name, parts in stored.get("prepared", prepared).items():
-            if any(
-                not np.isclose(prepared[name][part], value, rtol=1e-3)
-                for part, value in parts.items()
-            ):
-                known = f"given {prepared}, expected {stored['prepared']}"
-                raise SystemExit(
-                    f"prepared: {known}, which stored devices began with; store --into another file"
-                )
-        devices = {one["device"]: one for one in stored["devices"]}
-        for kind in asked.kinds:
-            one = json.loads(done[kind].read_text()) | {"date": asked.date}
-            devices[one["device"]] = one
-    stored = {"prepared": prepared, "devices": list(devices.values())}
-    print(table(stored))
+        run_what_is_missing(asked.kinds, folder)
+        posteriors = [posterior(path) for path in sorted(folder.glob("*.npz"))]
+        measured = [
+            json.loads((folder / f"{kind}.json").read_text()) | {"date": asked.date}
+            for kind in asked.kinds
+        ]
+    stored = json.loads(asked.into.read_text()) if asked.into.exists() else {"rows": []}
+    try:
+        rows = devices.joined(posteriors, stored["rows"], measured)
+    except ValueError as error:
+        raise SystemExit(f"{error}; store --into another file") from error
+    print(table(rows))
     if asked.date:
-        asked.into.write_text(json.dumps(stored, indent=1) + "\n")
+        store.save(asked.into, stored | {"rows": rows})
     return 0
+
+
+def run_what_is_missing(kinds, folder):
+    """Run each step whose file is not in the folder in a process of its own, on its device."""
+    done = {"prepare": folder / "hierarchical.npz"}
+    for step, path in (done | {kind: folder / f"{kind}.json" for kind in kinds}).items():
+        if not path.exists():
+            platform = "cpu" if step == "prepare" else step
+            on = os.environ | {"JAX_PLATFORMS": platform, "PYTHONPATH": str(ROOT)}
+            command = [sys.executable, "-m", "benchmarks.many_chains.device", step, folder]
+            subprocess.run(command, env=on, check=True)
+
+
+def posterior(path):
+    """Return the row of a posterior that was prepared."""
+    with np.load(path) as found:
+        return {"name": path.stem} | {part: float(found[part]) for part in devices.FOUND}
 
 
 if __name__ == "__main__":

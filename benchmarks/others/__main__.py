@@ -20,12 +20,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-import table
-from judge import Judge
-from session import COUNTS, SHORT
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
+from benchmarks.others import table
+from benchmarks.others.judge import Judge
+from benchmarks.others.session import COUNTS, SHORT
+
+ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / "_build/others/bin/python"
 KEPT = ROOT / ".units/benchmarks/others"
 # Each rival: its program, its kind, and whether a checkpoint is a run of its own.
@@ -71,7 +71,7 @@ def main():
     if asked.parts:
         pin()
         with tempfile.TemporaryDirectory() as folder:
-            command = [PYTHON, HERE / "parts.py", "all", str(asked.seeds), asked.date or "undated"]
+            command = program("parts", str(asked.seeds), asked.date or "undated")
             return subprocess.run(command, env=environment(folder), check=True).returncode
     begun = time.perf_counter()
     asked.runs = asked.runs / "short" if asked.short else asked.runs
@@ -131,9 +131,14 @@ def environment(folder):
     return kept | cold | {"PYTHONPATH": str(ROOT)}
 
 
-def start(program, asked, folder):
+def program(name, *arguments):
+    """Return the command that runs a program of this package in the second environment."""
+    return [PYTHON, "-m", f"benchmarks.others.{name}", *arguments]
+
+
+def start(name, asked, folder):
     """Start a program of the second environment."""
-    command = [PYTHON, HERE / f"{program}.py", json.dumps(asked | {"folder": str(folder)})]
+    command = program(name, json.dumps(asked | {"folder": str(folder)}))
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with open(Path(folder) / "stderr", "a") as errors:
         return subprocess.Popen(command, env=environment(folder), stderr=errors, **streams)
@@ -163,13 +168,13 @@ def check_densities(tasks, path):
 
 def run(name, seed, limit, tasks, kept, short):
     """Run one rival until its draws are enough or its time is over."""
-    program, kind, each_alone = RIVALS[name]
+    sampler, kind, each_alone = RIVALS[name]
     load, judge = os.getloadavg()[0], Judge(tasks, each_alone)
     with tempfile.TemporaryDirectory(dir=kept) as folder:
         save_data(tasks, folder)
         asked, every = {"kind": kind, "seed": seed, "short": short}, SHORT if short else COUNTS
         for counts in [[count] for count in every] if each_alone else [every]:
-            process = start(program, asked | {"counts": counts}, folder)
+            process = start(sampler, asked | {"counts": counts}, folder)
             killed = []
             killer = threading.Timer(
                 1.5 * limit + 120, lambda: (killed.append(True), process.kill())

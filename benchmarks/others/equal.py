@@ -11,12 +11,10 @@ import functools
 
 import jax
 import numpy as np
-import posterior
-import with_numpyro
-import with_nutpie
-import with_pymc
 from numpyro.infer.util import potential_energy
-from session import CHAINS, Session
+
+from benchmarks.others import posterior, with_numpyro, with_nutpie, with_pymc
+from benchmarks.others.session import CHAINS, Session
 
 COUNT = 100
 
@@ -40,7 +38,7 @@ def numpyros(x, y):
 
 def blackjaxs(x, y):
     """The density that BlackJAX is given."""
-    import with_blackjax
+    from benchmarks.others import with_blackjax
 
     return lambda vector: with_blackjax.log_density(posterior.split(vector), x, y)
 
@@ -91,7 +89,8 @@ def compare(session, name, found, expected):
     assert found.size == COUNT and found.dtype == np.float64, (name, found.shape, found.dtype)
     largest = float(np.abs(found / expected - 1).max())
     session.say(
-        f"log density, {name}: at {COUNT} positions as NumPy's, largest relative difference {largest:.1e}"
+        f"log density, {name}: at {COUNT} positions as NumPy's, "
+        f"largest relative difference {largest:.1e}"
     )
     assert largest < 1e-6, (name, largest)
 

@@ -13,7 +13,8 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
 
 import numpy as np
-import posterior
+
+from benchmarks.others import posterior
 
 FIELDS = ("rhat", "ess_bulk", "ess_tail", "ess_alone")
 # effective draws: 5th percentile, over the test probabilities, of the smaller of bulk and tail

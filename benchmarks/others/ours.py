@@ -9,8 +9,9 @@ from helpers import densities, hierarchical, mcmc, networks, tempering
 
 import jax
 import numpy as np
-from posterior import SHAPES
-from session import CHAINS, Session
+
+from benchmarks.others.posterior import SHAPES
+from benchmarks.others.session import CHAINS, Session
 
 SIZES = {"num_warmup": 300, "max_tree_depth": 6}
 

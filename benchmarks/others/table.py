@@ -45,7 +45,8 @@ def machine():
 
 def versions(python):
     """Return the versions of what the second environment holds."""
-    code = f"import importlib.metadata as m, json; print(json.dumps({{p: m.version(p) for p in {PACKAGES}}}))"
+    versions = f"{{p: m.version(p) for p in {PACKAGES}}}"
+    code = f"import importlib.metadata as m, json; print(json.dumps({versions}))"
     return json.loads(
         subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout
     )
@@ -244,7 +245,8 @@ def line(run):
     said = "given up" if one["censored"] else "reached"
     modes = ", ".join(LAYERS[mode] for mode in one["mode"])
     return (
-        f"{run['rival']}, seed {run['seed']}: {said} after {one['seconds']:.1f} s ({one['compiling']:.1f} compiling, "
+        f"{run['rival']}, seed {run['seed']}: {said} after {one['seconds']:.1f} s "
+        f"({one['compiling']:.1f} compiling, "
         f"{one['warm_up']:.1f} warm-up), {one['draws']} draws a chain, p5 ESS {one['ess']:.0f}, "
         f"R-hat {one['rhat']:.3f}, of log sd {one['rhat_log_sd']:.3f}, widest layer {modes}"
     )

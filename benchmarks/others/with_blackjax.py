@@ -9,7 +9,7 @@ its logarithm, as all others do.
 
 import os
 
-from session import CHAINS, Session
+from benchmarks.others.session import CHAINS, Session
 
 os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={CHAINS}"
 
@@ -18,7 +18,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy import stats
-from posterior import SHAPES, shapes
+
+from benchmarks.others.posterior import SHAPES, shapes
 
 WARM_UP = 1000
 

@@ -8,8 +8,9 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from numpyro.infer import MCMC, NUTS
-from posterior import SHAPES
-from session import CHAINS, Session
+
+from benchmarks.others.posterior import SHAPES
+from benchmarks.others.session import CHAINS, Session
 
 WARM_UP = 1000
 

@@ -11,8 +11,9 @@ import numpy as np
 import nutpie
 from nutpie import _lib
 from nutpie.sample import _BackgroundSampler
-from posterior import NUM_UNKNOWNS, shapes, split
-from session import CHAINS, Session
+
+from benchmarks.others.posterior import NUM_UNKNOWNS, shapes, split
+from benchmarks.others.session import CHAINS, Session
 
 # what nutpie says of its progress
 TEMPLATE = "{% for chain in chains %}{{ chain.finished_draws }} {% endfor %}"
@@ -21,7 +22,7 @@ EVERY = 20  # ms
 
 def of_pymc(x, y):
     """Compile PyMC's model by nutpie's default, Numba."""
-    import with_pymc
+    from benchmarks.others import with_pymc
 
     return nutpie.compile_pymc_model(with_pymc.model(x, y))
 

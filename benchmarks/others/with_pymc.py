@@ -4,8 +4,9 @@ each.
 
 import numpy as np
 import pymc as pm
-from posterior import NUM_TASKS, SHAPES
-from session import CHAINS, Session
+
+from benchmarks.others.posterior import NUM_TASKS, SHAPES
+from benchmarks.others.session import CHAINS, Session
 
 WARM_UP = 1000  # PyMC's default
 

@@ -6,7 +6,7 @@ under another name. Comments, docstrings, layout, annotations, names of local va
 errors and warnings, and the version of Python that asks do not count either. Parameters, fields,
 keys and constants do.
 
-    fingerprint("experiments.pages.svi.moons", ["unit"], read(HOUSE))
+    fingerprint("experiments.pages.svi.moons", ["unit"], read(PROJECT))
 """
 
 import ast
@@ -24,7 +24,7 @@ COMPUTING = ["jax", "jaxlib", "numpy", "scipy", "blackjax", "numpyro", "flax", "
 COMPUTING += ["tfp-nightly", "arviz", "scikit-learn"]
 
 
-class House(NamedTuple):
+class Project(NamedTuple):
     """Where code is: folders ``packages`` in ``root``.
 
     The first holds FLAGS, the last the experiments.
@@ -36,11 +36,13 @@ class House(NamedTuple):
     sources: Mapping[str, str] = MappingProxyType({})
 
 
-HOUSE = House()
+PROJECT = Project()
 
 
 class Key(NamedTuple):
-    """What has a print: a definition or an entry of one, what acts on import, or a module."""
+    """What has a print: a definition, or an entry of one; what a module does on import; a
+    module.
+    """
 
     module: str
     name: str  # "" for what acts on import, "*" for all of a module
@@ -48,18 +50,18 @@ class Key(NamedTuple):
 
 
 class Code(NamedTuple):
-    """The code of a house as it is first read, and what is known of it: begin with empty dicts."""
+    """The code of a project as it is first read, and what is known of it: begin with empty dicts."""
 
-    house: House
+    project: Project
     modules: dict[str, syntax.Module | None]
     said: dict[Key, list[str | Key]]
     prints: dict[Key, str]
     words: bool = False  # whether texts of errors and warnings count, too, and names of classes
 
 
-def read(house: House = HOUSE, words: bool = False) -> Code:
-    """Return the code of a house, to be asked for any number of prints."""
-    return Code(house, {}, {}, {}, words)
+def read(project: Project = PROJECT, words: bool = False) -> Code:
+    """Return the code of a project, to be asked for any number of prints."""
+    return Code(project, {}, {}, {}, words)
 
 
 def fingerprint(module: str, names: Iterable[str], code: Code) -> str:
@@ -72,36 +74,42 @@ def fingerprint(module: str, names: Iterable[str], code: Code) -> str:
     own = {name: [print_of(key, code) for key in found] for name, found in keys.items()}
     every = reached([key for found in keys.values() for key in found], code)
     acts = {print_of(key, code) for key in every if not key.name}
-    return digest(json.dumps([own, sorted(acts), surroundings(code.house)], sort_keys=True))
+    return digest(json.dumps([own, sorted(acts), surroundings(code.project)], sort_keys=True))
 
 
-def surroundings(house: House = HOUSE) -> dict:
+def surroundings(project: Project = PROJECT) -> dict:
     """Return what numbers depend on beside the code: ``versions`` and ``flags``.
 
     ``versions`` has every pin (with its marker) that ``requirements.txt`` has of each package in
     `COMPUTING`, ``flags`` are those of x86-64, wherever it is asked.
     """
-    path = installed("requirements.txt", house, otherwise="requirements.txt")
+    path = installed("requirements.txt", project, otherwise="requirements.txt")
     lock = path.read_text(encoding="utf-8")
-    version = r"^{}==([^\\\n]*[^\\\s])"
-    pins = {k: re.findall(version.format(re.escape(k)), lock, re.MULTILINE) for k in COMPUTING}
-    return {"versions": {name: one for name, one in pins.items() if one}, "flags": flags(house)}
+    pins = {
+        name: re.findall(rf"^{re.escape(name)}==([^\\\n]*[^\\\s])", lock, re.MULTILINE)
+        for name in COMPUTING
+    }
+    return {"versions": {name: one for name, one in pins.items() if one}, "flags": flags(project)}
 
 
-def flags(house: House = HOUSE) -> str:
+def flags(project: Project = PROJECT) -> str:
     """Return the value of ``FLAGS`` on x86-64; ValueError where there is none."""
-    first = load(house.packages[0], read(house))
+    first = load(project.packages[0], read(project))
     if first is None or "FLAGS" not in first.bound:
-        raise ValueError(f"{house.packages[0]}/__init__.py: given no FLAGS, expected those of XLA")
+        raise ValueError(
+            f"{project.packages[0]}/__init__.py: given no FLAGS, expected those of XLA"
+        )
     found = {"platform": SimpleNamespace(machine=lambda: "x86_64")}
     exec(compile(ast.Module(first.bound["FLAGS"], []), "FLAGS", "exec"), found)
     return found["FLAGS"]
 
 
-def installed(name: str, house: House, otherwise: str) -> Path:
-    """Return where a part of the project is: in the first package if installed, or checkout."""
-    inside = house.root / house.packages[0] / name
-    return inside if inside.exists() else house.root / otherwise
+def installed(name: str, project: Project, otherwise: str) -> Path:
+    """Return where a part of the project is: in the first package where that is installed, else in
+    the checkout.
+    """
+    inside = project.root / project.packages[0] / name
+    return inside if inside.exists() else project.root / otherwise
 
 
 def digest(text: str) -> str:
@@ -112,16 +120,17 @@ def digest(text: str) -> str:
 def load(module: str, code: Code) -> syntax.Module | None:
     """Return the top level of a module or package, None where there is none."""
     if module not in code.modules:
-        house = code.house
-        path = house.root.joinpath(*module.split("."))
+        project = code.project
+        path = project.root.joinpath(*module.split("."))
         file, initial = path.with_suffix(".py"), path / "__init__.py"
         is_package = path.is_dir() and not file.exists()
         files = [one for one in (file, initial) if one.exists()]
-        text = house.sources.get(module) or (files[0].read_text("utf-8") if files else "")
+        text = project.sources.get(module) or (files[0].read_text("utf-8") if files else "")
         package = module if is_package else module.rpartition(".")[0]
         there = bool(text or files or is_package)
-        parsed = syntax.parsed(text, module, package, house.packages) if there else None
-        code.modules[module] = parsed
+        code.modules[module] = (
+            syntax.parsed(text, module, package, project.packages) if there else None
+        )
     return code.modules[module]
 
 
@@ -131,7 +140,7 @@ def resolve(path: str, code: Code) -> list[tuple[Key | str, str]]:
     That is a key, or where it leads out of the project, a path.
     """
     at, *rest = path.split(".")
-    if at not in code.house.packages:
+    if at not in code.project.packages:
         return [(path, "")]
     while rest:
         found, (name, *rest) = load(at, code), rest
@@ -142,7 +151,7 @@ def resolve(path: str, code: Code) -> list[tuple[Key | str, str]]:
             return own + [target for lead in leads for target in resolve(lead, code)]
         at = f"{at}.{name}"
         if not load(at, code):
-            packages = code.house.packages
+            packages = code.project.packages
             raise ValueError(f"given {path}, expected a definition or a module of {packages}")
     return [(Key(at, "*"), "")]
 
@@ -151,9 +160,9 @@ def said(key: Key, code: Code) -> list[str | Key]:
     """Return what the code of a key says: text, and the keys of what it uses, in their order."""
     if key in code.said:
         return code.said[key]
-    found, first = load(key.module, code), code.house.packages[0]
+    found, first = load(key.module, code), code.project.packages[0]
     if key == (first, "FLAGS", None):
-        parts = [flags(code.house)]
+        parts = [flags(code.project)]
     elif key.name == "*":
         parts = [part for name in found.bound for part in (name, Key(key.module, name))]
     elif key.entry is not None:
@@ -187,7 +196,9 @@ def _parts(
             ]
             if len(targets) != 1 or entry(targets[0][0], code) is None:
                 return None
-        texts = [(f"\0{json.dumps(at)}\0" if isinstance(at, Key) else at) + m for at, m in targets]
+        texts = [
+            (f"\0{json.dumps(one)}\0" if isinstance(one, Key) else one) + m for one, m in targets
+        ]
         return "|".join(texts)
 
     module = load(key.module, code)
@@ -214,7 +225,7 @@ def reached(keys: Iterable[Key], code: Code) -> set[Key]:
         """Add what acts when a path is imported: in every module on the way."""
         parts = path.split(".")
         for way in [".".join(parts[: i + 1]) for i in range(len(parts))]:
-            if parts[0] in code.house.packages and way not in touched and (at := load(way, code)):
+            if parts[0] in code.project.packages and way not in touched and (at := load(way, code)):
                 touched.add(way)
                 todo.extend([Key(way, "")] if at.acting else [])
                 for one in at.imports:

@@ -46,16 +46,13 @@ def chosen_less_hierarchical() -> np.ndarray:
 
 
 def nll_on_redraws(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """NLL of an arm on redrawn data sets, and whether it has mixed, both [redraw]."""
+    """NLL of an arm on redrawn data sets, and whether it has mixed, both [redraw]; some arms have
+    more of them.
+    """
     (row,) = (
         row for row in read_result("what_the_gain_is_made_of/arms")["rows"] if row["name"] == name
     )
-    later = [
-        row[name] for row in read_result("what_the_gain_is_made_of/settled")["rows"] if name in row
-    ]
-    nll = row["nll"] + [one["nll"] for one in later]
-    mixed = [check["mixed"] for check in row["check"] + [one["check"] for one in later]]
-    return np.array(nll), np.array(mixed)
+    return np.array(row["nll"]), np.array([check["mixed"] for check in row["check"]])
 
 
 def paired_differences(
@@ -101,16 +98,16 @@ def five_labels() -> dict[str, tuple[float, float]]:
         "N(0, 1)": "flat network, N(0, 1) on every weight",
     }
     found = {}
-    # Of what both have, the latter: its draws are aligned to their own mean.
-    results = [
-        f"informative_priors/{name}"
-        for name in ("transfer", "aligned_to_mean", "chosen_by_labels", "rivals")
+    every = [
+        row
+        for name in ("transfer", "rivals")
+        for row in read_result(f"informative_priors/{name}")["rows"]
     ]
+    # Of priors fitted to aligned draws those whose draws are aligned to their own mean.
     rows = {
         row["name"]: row
-        for name in results
-        for row in read_result(name)["rows"]
-        if row["tasks"] == "moons"
+        for row in every
+        if row["tasks"] == "moons" and row.get("reference") != "one draw"
     }
     for name, called in names.items():
         at = rows[name]["sizes"].index(5)

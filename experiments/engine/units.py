@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from distributed import Client, Future, as_completed
 
-from experiments.engine import dask_cluster, fingerprint, plan, store
-from experiments.engine.fingerprint import HOUSE, House
+from experiments.engine import dask_cluster, fingerprint, nests, plan, store
+from experiments.engine.fingerprint import PROJECT, Project
 
 AHEAD = 16  # kept draws that wait at the cluster for a new score; they may be large
 _imported: dict[str, str] = {}  # module -> its source when this process imported it
@@ -36,7 +36,7 @@ class Done(NamedTuple):
 
 def run(
     tasks: Sequence[plan.Task],
-    house: House = HOUSE,
+    project: Project = PROJECT,
     client: Client | None = None,
     kept: bool = True,
 ) -> Iterator[Done]:
@@ -51,22 +51,26 @@ def run(
             futures[future] = task
             done.add(future)
 
-        again = [task for task in tasks if kept and plan.places(task, house)[0].exists()]
+        again = [task for task in tasks if kept and plan.places(task, project)[0].exists()]
         for task in tasks:
             if task not in again:
                 submit(task, None)
         waiting = iter(again)
         for task in itertools.islice(waiting, AHEAD):
-            submit(task, plan.kept_draws(task, house))
+            submit(task, plan.kept_draws(task, project))
         for future in done:
             for task in itertools.islice(waiting, 1):
-                submit(task, plan.kept_draws(task, house))
+                submit(task, plan.kept_draws(task, project))
             try:
                 came = future.result()
             except Exception as error:
                 frames = future.traceback() if future.status == "error" else None
-                trace = "".join(traceback.format_exception(type(error), error, frames))
-                came = None, 0.0, None, trace
+                came = (
+                    None,
+                    0.0,
+                    None,
+                    "".join(traceback.format_exception(type(error), error, frames)),
+                )
             yield Done(futures.pop(future), *came)
 
 
@@ -76,26 +80,34 @@ def work(task: plan.Task, found: tuple[dict[str, np.ndarray], float] | None = No
     if not task.prints[1]:
         scored = store.as_json(module.unit(**task.setting), task.name)
         return None, time.perf_counter() - start, scored, ""
-    drawn = None if found else store.flat(module.unit(**task.setting), task.name)
+    drawn = None if found else nests.flat(module.unit(**task.setting), task.name)
     flat, seconds = found or (drawn, time.perf_counter() - start)
     try:
-        scored = module.score(store.nested(flat), **task.setting)
-        return drawn, seconds, store.as_json(scored, task.name), ""
+        return (
+            drawn,
+            seconds,
+            store.as_json(module.score(nests.nested(flat), **task.setting), task.name),
+            "",
+        )
     except Exception:  # told by whoever asked, who keeps the draws all the same
         return drawn, seconds, None, traceback.format_exc()
 
 
 def _trusted(task: plan.Task) -> ModuleType:
-    """Import a task's experiment on a worker; ValueError if code or versions here are others."""
-    name = plan.dotted(task.experiment, House(packages=task.packages))
+    """Import a task's experiment on a worker. ValueError if code or versions here are not those of
+    whoever asks.
+    """
+    name = plan.dotted(task.experiment, Project(packages=task.packages))
     module = importlib.import_module(name)
-    root = Path(module.__file__).resolve().parents[3]
-    here, wrong = _found_here(task.experiment, task.packages, root)
+    here, wrong = _found_here(
+        task.experiment, task.packages, Path(module.__file__).resolve().parents[3]
+    )
     if here != task.prints:
         raise ValueError(f"{name}: this worker is given other code, {here}, expected {task.prints}")
     if wrong:
-        given = f"(installed, expected as in the lock) {wrong}"
-        raise ValueError(f"{name}: this worker is given {given}")
+        raise ValueError(
+            f"{name}: this worker is given (installed, expected as in the lock) {wrong}"
+        )
     return module
 
 
@@ -107,13 +119,15 @@ def _found_here(
     for name, module in list(sys.modules.items()):  # as they are now: the files may change later
         if name.split(".")[0] in packages and getattr(module, "__file__", None):
             _imported.setdefault(name, Path(module.__file__).read_text(encoding="utf-8"))
-    house = House(root, packages, _imported)
-    code = fingerprint.read(house)
-    pins = fingerprint.surroundings(house)["versions"]
+    project = Project(root, packages, _imported)
+    code = fingerprint.read(project)
+    pins = fingerprint.surroundings(project)["versions"]
     wrong = {
         one: (version(one), pins[one])
         for one in pins
         if version(one) not in {p.split()[0] for p in pins[one]}
     }
-    unit, score = (plan.print_of(experiment, code, part) for part in ("unit", "score"))
-    return (unit, score), wrong
+    return (
+        plan.print_of(experiment, code, "unit"),
+        plan.print_of(experiment, code, "score"),
+    ), wrong

@@ -150,12 +150,14 @@ def run(name: str, kind: str, budget: int, value: float, seed: int) -> dict:
 def _program(name, kind, budget, value):
     """Compile a method for one task after the other: seeds share it."""
     observed = six_tasks.problem(kind).observed
-
-    def each(keys, observed):
-        return jax.lax.map(lambda pair: METHODS[name].run(*pair, budget, value), (keys, observed))
-
     keys = jax.random.split(jax.random.key(0), len(observed.y))
-    return jax.jit(each).lower(keys, observed).compile()
+    return in_turn(name, budget, value).lower(keys, observed).compile()
+
+
+def in_turn(name, budget, value):
+    """Return the program that runs a method on one task after the other, of (keys, observed)."""
+    run_one = METHODS[name].run
+    return jax.jit(lambda *pairs: jax.lax.map(lambda pair: run_one(*pair, budget, value), pairs))
 
 
 def _mapped(name, key, kind, budget, value):

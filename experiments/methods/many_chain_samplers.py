@@ -2,6 +2,8 @@
 ``samplers``.
 """
 
+from helpers import smc
+
 from functools import partial
 
 import blackjax
@@ -10,7 +12,7 @@ import jax.numpy as jnp
 import optax
 from blackjax.smc import adaptive_tempered, resampling
 
-from experiments.methods import budgets, samplers, smc
+from experiments.methods import budgets, samplers
 from experiments.problems import six_tasks
 
 MOST_POWERS, POWERS = 100, 13  # of tempered SMC: at most, and as guessed before the run
@@ -61,7 +63,7 @@ def meads(key, task, budget, value):
 
 def cost(moves):
     """Return the gradients of a particle at a power: two more begin the moves, and weigh."""
-    return int(moves) * smc.SETTINGS["integration_steps"] + 2
+    return int(moves) * smc.Settings().integration_steps + 2
 
 
 def num_particles(budget, moves):
@@ -72,14 +74,14 @@ def num_particles(budget, moves):
 def tempered(key, task, budget, value):
     """Adaptive tempered SMC by HMC (Del Moral et al. 2006); ``value``: moves after resampling."""
     moves, density = int(value), (six_tasks.log_prior, partial(six_tasks.log_likelihood, task=task))
-    count = num_particles(budget, moves)
+    count, settings = num_particles(budget, moves), smc.Settings(moves=moves)
     key_start, key_path, key_draw = jax.random.split(key, 3)
 
     def onwards(carry):
         key, state, step_size, number = carry
         key, *keys = jax.random.split(key, 3)
-        state, info = smc.next_power(keys, state, step_size, *density, moves)
-        return key, state, smc.adapted(step_size, info), number + 1
+        state, info = smc.next_power(keys, state, step_size, *density, settings)
+        return key, state, smc.adapted(step_size, info, settings), number + 1
 
     def unfinished(carry):
         return (carry[1].tempering_param < 1.0) & (carry[3] < MOST_POWERS)

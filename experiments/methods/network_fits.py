@@ -17,15 +17,15 @@ NUM_CHAINS = 4
 TEMPERED = {"power": 0.8, "num_started": NUM_CHAINS, "num_warmup": 300, "num_samples": 300}
 
 
-def fit_flat(key, observed, num_chains=NUM_CHAINS, **sizes):
-    """Fit each task alone, by chains from N(0, 1)."""
+def fit_flat(key, tasks, num_chains=NUM_CHAINS, log_density=moons_redrawn.FLAT, **sizes):
+    """Fit each task alone, by chains from N(0, 1); ``tasks`` are what the log density gets."""
     key_start, key_chains = jax.random.split(key)
     starts = mcmc.normal_starts(
         key_start,
         networks.parameter_shapes(moons_redrawn.NETWORK, 2),
-        (len(observed.y), num_chains),
+        (len(jax.tree.leaves(tasks)[0]), num_chains),
     )
-    return mcmc.sample(key_chains, moons_redrawn.FLAT, starts, tasks=observed, **sizes)
+    return mcmc.sample(key_chains, log_density, starts, tasks=tasks, **sizes)
 
 
 def fit_hierarchical(key, log_density, shapes, observed, centre=None, tempered=TEMPERED, **sizes):

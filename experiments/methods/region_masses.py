@@ -4,7 +4,7 @@ Tempered SMC finds the evidence within a region (``smc``); runs are averaged bef
 taken.
 """
 
-from helpers import hierarchical, mcmc, monte_carlo
+from helpers import hierarchical, mcmc, monte_carlo, smc
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +34,24 @@ def confined(key, prior, region, num_tasks, count):
         log_sd.at[each, largest].set(log_sd[:, region]).at[each, region].set(log_sd[each, largest])
     )
     return particles | {"log_sd": {layer: swapped[:, i] for i, layer in enumerate(regions.LAYERS)}}
+
+
+def annealed(key_begin, key_path, observed, hyperprior, region, count):
+    """Follow so many particles from the prior to the posterior within a region: where they end, and
+    their path, as of ``smc.anneal``.
+    """
+    prior, num_tasks = regions.HYPERPRIORS[hyperprior], observed.y.shape[0]
+
+    def log_prior(position):
+        log_sd = jnp.stack([position["log_sd"][layer] for layer in regions.LAYERS])
+        inside = log_sd.argmax() == region
+        return jnp.where(inside, hierarchical.log_prior(position, prior), -jnp.inf)
+
+    def log_likelihood(position):
+        return TOTAL(hierarchical.task_weights(position, num_tasks), observed)
+
+    particles = confined(key_begin, prior, region, num_tasks, count)
+    return smc.anneal(key_path, particles, log_prior, log_likelihood)
 
 
 def score(drawn, hyperprior, region, redraw, num_tasks, **_):

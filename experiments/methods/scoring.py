@@ -105,10 +105,11 @@ def row(name, scores):
     """Return an arm's row of its scores of each data set: lists over these, however deep."""
     checks = {"check": [one["check"] for one in scores]} if "check" in scores[0] else {}
     rest = [{key: value for key, value in one.items() if key != "check"} for one in scores]
-    return {"name": name, "sampler": {}, "more": {}} | _joined(rest) | checks
+    return {"name": name, "sampler": {}, "more": {}} | joined(rest) | checks
 
 
-def _joined(parts):
+def joined(parts):
+    """Return lists over parts that are dictionaries, however deep their entries stand."""
     if not isinstance(parts[0], dict):
         return parts
-    return {key: _joined([part[key] for part in parts]) for key in parts[0]}
+    return {key: joined([part[key] for part in parts]) for key in parts[0]}

@@ -61,7 +61,9 @@ def entropy(p: np.ndarray) -> np.ndarray:
 
 
 def measured(found: dict, kind: str) -> dict:
-    """Return what a row keeps of one seed's ``catalogue.run``; where it failed, its cost."""
+    """Return what a row keeps of a run of ``catalogue.run``: numbers of one seed; only its cost
+    where it failed.
+    """
     groups = np.asarray(found["groups"], np.float64)  # [task, group, point]
     cost = {"gradients": float(found["gradients"].mean()), "seconds": float(found["seconds"])}
     if not np.isfinite(groups).all():

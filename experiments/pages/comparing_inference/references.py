@@ -7,7 +7,7 @@ nothing of chains, metrics or warm-up, stands beside them, several runs of each 
 done for the tasks on which settings are chosen.
 """
 
-from helpers import common, densities, diagnostics, mcmc, metrics
+from helpers import common, densities, diagnostics, mcmc, metrics, smc
 from helpers.common import take
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.methods import runs, smc
+from experiments.methods import runs
 from experiments.problems import six_tasks
 
 RUN = {

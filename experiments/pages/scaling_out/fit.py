@@ -16,7 +16,11 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from experiments.engine import nests, store
 from experiments.methods import joined_processes
+
+COUNTS = {"chains": 4, "warmup": 300, "samples": 1000, "every": 0, "depth": 10, "seed": 0}
+LIMITS = {"limit": 60, "heartbeat": 20}  # seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -43,28 +47,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--processes", type=int, metavar="P")
     parser.add_argument("--number", type=int, metavar="I", help="of this process, from 0")
     parser.add_argument("--coordinator", metavar="HOST:PORT", help="where process 0 listens")
-    for name, default in {
-        "chains": 4,
-        "warmup": 300,
-        "samples": 1000,
-        "every": 0,
-        "depth": 10,
-        "seed": 0,
-    }.items():
+    for name, default in COUNTS.items():
         parser.add_argument(f"--{name}", type=int, default=default, metavar="N")
-    for name, default in {"limit": 60, "heartbeat": 20}.items():
+    for name, default in LIMITS.items():
         parser.add_argument(f"--{name}", type=int, default=default, metavar="SECONDS")
     given = parser.parse_args(arguments)
     jax.config.update("jax_num_cpu_devices", given.devices)
     by_hand = given.processes, given.number, given.coordinator
     if given.cluster or any(one is not None for one in by_hand):
         joined_processes.join(*by_hand, limit=given.limit, heartbeat=given.heartbeat)
-    from helpers import (
-        common,
-        mcmc,  # imports BlackJAX, which starts JAX
-    )
+    from helpers import common, mcmc  # imports BlackJAX, which starts JAX
 
-    from experiments.engine import store
     from experiments.methods import sharded
     from experiments.problems import large_problems
 
@@ -81,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     posterior = sharded.sample(key, log_density, starts, mesh, data=data, **sizes, **kept)
     if jax.process_index() == 0:
         drawn = {"draws": posterior.draws, "stats": posterior.stats._asdict()}
-        store.save(given.folder / "draws.npz", store.flat(jax.tree.map(np.asarray, drawn), "draws"))
+        store.save(given.folder / "draws.npz", nests.flat(jax.tree.map(np.asarray, drawn), "draws"))
 
 
 if __name__ == "__main__":

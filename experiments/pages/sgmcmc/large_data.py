@@ -81,7 +81,8 @@ def full(key, starts, points):
 def laplace(key, start, points):
     """Climb to a mode by Adam, then Newton; draw from the normal there, with log weights.
 
-    No draws if after those steps the curvature is not positive in every direction: then it is no
+    Where the density curves upwards, or hardly, a step goes along the slope all the same. No draws
+    if after those steps the curvature is not positive in every direction: then it is no
     mode.
     """
     chunks = in_chunks(points)
@@ -110,7 +111,6 @@ def laplace(key, start, points):
     for _ in range(RUN["newton_steps"]):
         slope, precision = (np.asarray(part, np.float64) for part in slopes(vector))
         values, axes = np.linalg.eigh(precision)
-        # Where the density curves upwards, or hardly, along the slope all the same.
         move = axes @ ((axes.T @ slope) / np.maximum(np.abs(values), 0.3))
         step, length, here = float(np.sqrt(slope @ move)), 1.0, float(density(vector))
         while length > 1e-3 and float(density(vector + jnp.float32(length * move))) < here:

@@ -16,6 +16,7 @@ from helpers import common, densities
 
 import itertools
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -125,49 +126,55 @@ def score(
                 curves(guides.NETWORK, jax.tree.map(lambda a: a[None], arm["weights"]), x)
             )[0]
         more = none | {"check": {}}
-        if name in fitted:
-            elbo, values = (
-                arm["elbo"],
-                [SETTINGS["start_scales"], SETTINGS["init_scales"], SETTINGS["learning_rates"]],
-            )
-            if name not in names:
-                values[0] = [equal_cost_fits.OF_NUTS]
-            place = np.unravel_index(elbo.argmax(), elbo.shape)
-            best = [axis[i] for axis, i in zip(values, place, strict=True)]
-            # Of every fit, [spread of starts, init_scale, learning rate]; None where it failed.
-            all_fits = [
-                [[float(e) if np.isfinite(e) else None for e in row] for row in part]
-                for part in elbo
-            ]
-            size = elbo.size * num_steps * SETTINGS["num_particles"]
-            more |= guides.of_weights(arm["log_weights"]) | {
-                "tuning": {"best": best, "elbo": all_fits},
-                "gradients": size,
-            }
-        else:
-            size = num_starts * len(SETTINGS["start_scales"])
-            more |= {
-                "gradients": size * num_steps,
-                "tuning": {"least curvature": float(arm["least"])},
-            }
-        if name == "Laplace, linearised":
-            best = arm["top"][arm["evidence"][:size].argmax()]
-            of = {
-                f"N(0, {scale:g})": i * num_starts + np.arange(num_starts)
-                for i, scale in enumerate(SETTINGS["start_scales"])
-            }
-            for starts, part in (
-                of | {equal_cost_fits.OF_NUTS: np.arange(size, arm["top"].size)}
-            ).items():
-                one = part[arm["evidence"][part].argmax()]
-                more["tuning"][starts] = {
-                    key: float(arm[key][one]) for key in ("evidence", "top", "noise_at_top")
-                } | {
-                    "highest": float(arm["top"][part].max()),
-                    "share at the best top": float((arm["top"][part] > best - 0.5).mean()),
-                }
+        more |= (
+            of_guide(arm, name in names, num_steps)
+            if name in fitted
+            else of_laplace(name, arm, num_steps, num_starts)
+        )
         found[name] = guides.of_draws(f, arm["noise"], of_reference, points) | more
     return found
+
+
+def of_guide(arm: dict, from_prior: bool, num_steps: int) -> dict:
+    """Return what a row keeps of the fits of a guide: of which one, and what all of them took."""
+    elbo = arm["elbo"]
+    spreads = SETTINGS["start_scales"] if from_prior else [equal_cost_fits.OF_NUTS]
+    values = [spreads, SETTINGS["init_scales"], SETTINGS["learning_rates"]]
+    place = np.unravel_index(elbo.argmax(), elbo.shape)
+    best = [axis[i] for axis, i in zip(values, place, strict=True)]
+    # Of every fit, [spread of starts, init_scale, learning rate]; None where it failed.
+    all_fits = [
+        [[float(e) if np.isfinite(e) else None for e in row] for row in part] for part in elbo
+    ]
+    return guides.of_weights(arm["log_weights"]) | {
+        "tuning": {"best": best, "elbo": all_fits},
+        "gradients": elbo.size * num_steps * SETTINGS["num_particles"],
+    }
+
+
+def of_laplace(name: str, arm: dict, num_steps: int, num_starts: int) -> dict:
+    """Return what a row keeps of Laplace's approximations: where modes were found, from which
+    starts.
+    """
+    size = num_starts * len(SETTINGS["start_scales"])
+    tuning: dict[str, Any] = {"least curvature": float(arm["least"])}
+    if name == "Laplace, linearised":
+        best = arm["top"][arm["evidence"][:size].argmax()]
+        starts = {
+            f"N(0, {scale:g})": i * num_starts + np.arange(num_starts)
+            for i, scale in enumerate(SETTINGS["start_scales"])
+        }
+        starts[equal_cost_fits.OF_NUTS] = np.arange(size, arm["top"].size)
+        for start, part in starts.items():
+            one = part[arm["evidence"][part].argmax()]
+            tuning[start] = {
+                key: float(arm[key][one]) for key in ("evidence", "top", "noise_at_top")
+            }
+            tuning[start] |= {
+                "highest": float(arm["top"][part].max()),
+                "share at the best top": float((arm["top"][part] > best - 0.5).mean()),
+            }
+    return {"gradients": size * num_steps, "tuning": tuning}
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:

@@ -73,8 +73,10 @@ def fit(key, network, batch, num_steps, observed):
 
 
 @partial(jax.jit, static_argnums=1)
-def judge(key, network, params, observed, test):
-    """Log weights of all points, mean p of test points, p of their label by draw."""
+def evaluate(key, network, params, observed, test):
+    """Return log weights of all points, mean probabilities of test points, and of their label for
+    every draw.
+    """
     model = partial(flat_model, network)
     key_draw, key_weigh = jax.random.split(key)
     draws = svi.draw(key_draw, model, GUIDE, params, (observed,), SETTINGS["num_draws"])
@@ -88,7 +90,7 @@ def judge(key, network, params, observed, test):
 
 
 def unit(problem: str, size: int, batch: int, num_steps: int) -> dict:
-    """Return of each start losses, processor time and what ``judge`` does."""
+    """Return of each start losses, processor time and what ``evaluate`` does."""
     network, observed, test = network_and_data(problem, size)
 
     def key(part, start):
@@ -101,8 +103,8 @@ def unit(problem: str, size: int, batch: int, num_steps: int) -> dict:
         fitted = jax.block_until_ready(compiled(key("fit", start), observed))
         seconds = time.process_time() - began
         svi.check_losses(fitted.losses)
-        judged = judge(key("judge", start), network, fitted.params, observed, test)
-        found.append({**judged, "losses": fitted.losses, "seconds": seconds})
+        evaluated = evaluate(key("judge", start), network, fitted.params, observed, test)
+        found.append({**evaluated, "losses": fitted.losses, "seconds": seconds})
     return jax.tree.map(lambda *leaves: np.stack(leaves), *found) | {"y": test.y}
 
 

@@ -12,7 +12,7 @@ On one data set three triples are done by another way, too: chains at fixed powe
 sampling.
 """
 
-from helpers import common, densities, mcmc, networks
+from helpers import common, densities, mcmc, networks, smc
 from helpers.common import take
 
 import jax
@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from blackjax.smc import resampling
 
-from experiments.methods import evidence_estimates, network_fits, region_masses, scoring, smc
+from experiments.methods import evidence_estimates, network_fits, region_masses, scoring
 from experiments.pages.what_the_gain_is_made_of import arms
 from experiments.problems import moons_redrawn
 

@@ -7,7 +7,7 @@ scale. All six scales have one hyperprior, so each region has a third of the pri
 a region is found as in ``hierarchical_bnn/masses``.
 """
 
-from helpers import common, hierarchical, mcmc
+from helpers import common, hierarchical, mcmc, smc
 
 from functools import partial
 
@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.methods import region_masses, smc
+from experiments.methods import region_masses
 from experiments.pages.what_the_gain_is_made_of import attribution
 from experiments.problems import regions
 

@@ -20,7 +20,8 @@ SETTINGS = {
     # Redraws of each setting [number of tasks, labels of each], fewer where a fit takes minutes.
     "num_redraws": {
         "2, 50": 10, "5, 50": 8, "18, 50": 4, "18, 5": 5, "18, 15": 5, "2, 5": 8,
-        "2, 200": 8, "50, 5": 8, "50, 50": 3, "18, 200": 3, "50, 200": 3, "alien": 4, "unequal sizes": 3,
+        "2, 200": 8, "50, 5": 8, "50, 50": 3, "18, 200": 3, "50, 200": 3,
+        "alien": 4, "unequal sizes": 3,
     },
     "threshold_nll": 0.005,  # fixed before any result was seen: a smaller difference is called none
 }  # fmt: skip

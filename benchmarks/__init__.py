@@ -1,0 +1,3 @@
+"""What gradients, posteriors and the playground cost: ``python -m benchmarks.NAME``. README.md has
+what was found.
+"""
