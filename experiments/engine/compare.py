@@ -30,22 +30,16 @@ def compare(stored: Any, found: Any) -> tuple[int, float, list[str]]:
     try:
         old, new = _pairs(stored), _pairs(found)
         if not old or old.keys() != new.keys():
-            what = (
-                f"others: {sorted(old.keys() ^ new.keys())}"
-                if old
-                else "none, so that it compares nothing"
-            )
-            raise ValueError(
-                f"numbers with errors: given {what}, expected the same ones, stored and recomputed"
-            )
+            others = f"others: {sorted(old.keys() ^ new.keys())}"
+            given = others if old else "none, so that it compares nothing"
+            expected = "the same ones, stored and recomputed"
+            raise ValueError(f"numbers with errors: given {given}, expected {expected}")
     except ValueError as error:
         return 0, 0.0, [str(error)]
     away = {}
     for at, (value, error) in old.items():
-        gap, both = (
-            0.0 if _same(value, new[at][0]) else abs(value - new[at][0]),
-            math.hypot(error, new[at][1]),
-        )
+        gap = 0.0 if _same(value, new[at][0]) else abs(value - new[at][0])
+        both = math.hypot(error, new[at][1])
         away[at] = gap and (gap / both if both else math.inf)
     off = [
         f"{at}: given {new[at]}, expected {old[at]}: {away[at]:.3g} errors"
@@ -57,9 +51,7 @@ def compare(stored: Any, found: Any) -> tuple[int, float, list[str]]:
 
 def _same(one: Any, other: Any) -> bool:
     """Whether two leaves are equal, numbers up to rounding."""
-    numbers = all(
-        isinstance(leaf, (int, float)) and not isinstance(leaf, bool) for leaf in (one, other)
-    )
+    numbers = all(isinstance(a, (int, float)) and not isinstance(a, bool) for a in (one, other))
     return math.isclose(one, other, rel_tol=ROUNDING) if numbers else one == other
 
 

@@ -20,11 +20,8 @@ def fifty_labels() -> dict[str, tuple[float, float]]:
     optimum = metrics.scores(data.bayes_optimum(tasks, tasks.x_test), tasks.y_test)
     baselines = {row["name"]: row["scores"] for row in read_result("flat_bnn/baselines")["rows"]}
     shared = read_result("hierarchical_bnn/long_runs")["rows"][0]
-    (plain,) = (
-        row
-        for row in read_result("flat_bnn/prior_scale")["rows"]
-        if row["scales"] == [1.0, 1.0, 1.0]
-    )
+    flat = read_result("flat_bnn/prior_scale")["rows"]
+    (plain,) = (row for row in flat if row["scales"] == [1.0, 1.0, 1.0])
     of_chosen, of_plain = (
         {"accuracy %": 100 * row["test_accuracy"], "NLL": row["test_nll"]}
         for row in (chosen_network(), plain)

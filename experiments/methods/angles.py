@@ -9,9 +9,8 @@ import numpy as np
 def layer_draws(draws, layer):
     """Return the weights of a layer that differs between tasks, [..., task, in, out]."""
     sd = jnp.exp(draws["log_sd"][layer])[..., None, None, None]
-    return np.asarray(
-        draws["mean"][layer]["kernel"][..., None, :, :] + sd * draws["offset"][layer]["kernel"]
-    )
+    own = sd * draws["offset"][layer]["kernel"]
+    return np.asarray(draws["mean"][layer]["kernel"][..., None, :, :] + own)
 
 
 def harmonics(angles, orders=(1, 3)):

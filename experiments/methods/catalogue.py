@@ -44,9 +44,8 @@ def _ensemble(budget, value):
 
 def _fewer(what: str, count: Callable) -> Callable:
     """Return the reason of a cell that has too few of something."""
-    return lambda budget, value: (
-        "" if count(budget, value) >= FEWEST else f"fewer than {FEWEST} {what}"
-    )
+    reason = f"fewer than {FEWEST} {what}"
+    return lambda budget, value: "" if count(budget, value) >= FEWEST else reason
 
 
 def _path(budget, value):
@@ -140,15 +139,11 @@ def run(name: str, kind: str, budget: int, value: float, seed: int) -> dict:
         else:
             drawn, seconds = _mapped(name, key, kind, budget, value)
     linear = name.startswith("Laplace")
-    each = [
-        _of_task(take(drawn, task), problem.x[task], linear, method)
-        for task in range(len(problem.y))
-    ]
+    places = range(len(problem.y))
+    each = [_of_task(take(drawn, at), problem.x[at], linear, method) for at in places]
     found = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
-    return found | {
-        "gradients": np.asarray(drawn.gradients, np.float64),
-        "seconds": np.array(seconds),
-    }
+    gradients = np.asarray(drawn.gradients, np.float64)
+    return found | {"gradients": gradients, "seconds": np.array(seconds)}
 
 
 @lru_cache(maxsize=4)
@@ -211,15 +206,11 @@ def _of_task(drawn, x, linear, method):
     """Summarise one task: mean p of all draws and of four groups, quantiles, ESS of p."""
     pairs = zip(drawn.vectors, drawn.count, strict=True)
     p = [np.asarray(predicted(chain, drawn.centre, x, linear))[:count] for chain, count in pairs]
-    parts = (
-        p
-        if len(p) > 1
-        else [block if len(block) else p[0] for block in np.array_split(p[0], NUM_GROUPS)]
-    )
+    blocks = [block if len(block) else p[0] for block in np.array_split(p[0], NUM_GROUPS)]
+    parts = p if len(p) > 1 else blocks
     groups = [np.mean([part.mean(axis=0) for part in group], axis=0) for group in _grouped(parts)]
-    mean = np.average(
-        [chain.mean(axis=0) for chain in p], axis=0, weights=[len(chain) for chain in p]
-    )
+    means, counts = [chain.mean(axis=0) for chain in p], [len(chain) for chain in p]
+    mean = np.average(means, axis=0, weights=counts)
     if method.resampled:  # one run does not know its Monte Carlo error
         groups = NUM_GROUPS * [mean]
     some, fewest = [chain[:, : six_tasks.NUM_SPREAD] for chain in p], min(len(chain) for chain in p)

@@ -33,9 +33,8 @@ def fit_folds(key, tasks, scales, **sizes):
     """
     num_tasks, num_points = tasks.y_train.shape
     x, y = (np.concatenate(FOLDS * [a]) for a in (tasks.x_train, tasks.y_train))
-    observed = densities.observe(
-        x, y, scales, weight=np.repeat(seen(num_points), num_tasks, axis=0)
-    )
+    weight = np.repeat(seen(num_points), num_tasks, axis=0)
+    observed = densities.observe(x, y, scales, weight=weight)
     fit = network_fits.fit_flat(key, observed, **sizes)
     p = np.asarray(network_fits.flat_probabilities(fit.draws, x))
     p = p.reshape(*p.shape[:2], FOLDS, num_tasks, num_points)
@@ -53,8 +52,8 @@ def nll_by_task(p, tasks):
 
 def ranked(key, tasks, triples, **sizes):
     """Return the NLL of points left out under each triple of scales, [triple, task]."""
-    each = (
-        fit_folds(jax.random.fold_in(key, i), tasks, one, **sizes)[1]
-        for i, one in enumerate(triples)
-    )
-    return np.array([nll_by_task(p.mean(axis=(0, 1)), tasks) for p in each])
+    found = []
+    for i, scales in enumerate(triples):
+        p = fit_folds(jax.random.fold_in(key, i), tasks, scales, **sizes)[1]
+        found.append(nll_by_task(p.mean(axis=(0, 1)), tasks))
+    return np.array(found)

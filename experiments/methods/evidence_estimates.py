@@ -36,9 +36,8 @@ def log_evidence(
             "expected [power, draw] and [power], none 0, and none"
         )
     if len(powers) < 2 or powers[0] != 0 or powers[-1] != 1 or not (np.diff(powers) > 0).all():
-        raise ValueError(
-            f"powers: given {powers.tolist()}, expected increasing numbers from 0 to 1"
-        )
+        expected = "increasing numbers from 0 to 1"
+        raise ValueError(f"powers: given {powers.tolist()}, expected {expected}")
     steps = np.diff(powers)[:, None]
     return float(
         sum(
@@ -92,18 +91,16 @@ def laplace(log_density: float, precision: Float[Array, "unknown unknown"]) -> f
         or precision.shape[0] != precision.shape[1]
         or not np.isfinite(precision).all()
     ):
-        raise ValueError(
-            f"precision: given shape {precision.shape}, expected a square matrix of finite numbers"
-        )
+        expected = "a square matrix of finite numbers"
+        raise ValueError(f"precision: given shape {precision.shape}, expected {expected}")
     eigenvalues = np.linalg.eigvalsh((precision + precision.T) / 2)
     if eigenvalues.min() <= 0:
         raise ValueError(
             f"precision: given a least eigenvalue of {eigenvalues.min():.3g}, "
             "expected positive ones"
         )
-    return float(
-        log_density + 0.5 * (len(eigenvalues) * np.log(2 * np.pi) - np.log(eigenvalues).sum())
-    )
+    log_det = np.log(eigenvalues).sum()
+    return float(log_density + 0.5 * (len(eigenvalues) * np.log(2 * np.pi) - log_det))
 
 
 def log_copies(hidden: int, odd: bool = True) -> float:
