@@ -16,7 +16,6 @@ from experiments.methods import approximations, budgets, catalogue
 from experiments.pages.comparing_inference import (
     harder,
     ladder,
-    longest,
     measures,
     references,
     seconds,
@@ -62,12 +61,13 @@ def test_a_chain_of_the_reference_computed_again():
 
 
 def test_a_cell_computed_again():
-    stored = read_result("comparing_inference/ladder")["check"]
-    assert stored["setting"] == ladder.SMALL
-    found = ladder.score(ladder.unit(**ladder.SMALL), **ladder.SMALL)
-    compared, _, wrong = compare.compare(stored["scored"], found)
+    check = read_result("comparing_inference/ladder")["check"]
+    assert check["setting"] == ladder.SMALL
+    small, stored = ladder.SMALL[0], check["scored"][0]
+    found = ladder.score(ladder.unit(**small), **small)
+    compared, _, wrong = compare.compare(stored, found)
     assert compared and not wrong
-    assert found["gradients"] == stored["scored"]["gradients"] == ladder.SMALL["budget"]
+    assert found["gradients"] == stored["gradients"] == small["budget"]
 
 
 def test_empty_cells_say_why_and_cannot_be_run():
@@ -85,18 +85,14 @@ def test_steps_of_unknown_cost_end_when_the_gradients_are_spent():
     def step(key, state):
         return state + 1, 3.0
 
-    kept, number, spent = budgets.spend(
-        jax.random.key(0), step, jnp.zeros(1), 100.0, 3.0, lambda state: state, 50
-    )
-    assert number == 34 and spent == 102 and kept[number - 1] == 34
-    kept, number, spent = budgets.spend(
-        jax.random.key(0), step, jnp.zeros(1), 1200.0, 3.0, lambda state: state, 50
-    )
-    assert number == 50 and spent == 1200 and kept[-1] == 400  # every eighth is kept
-    assert (
-        budgets.spend(jax.random.key(0), step, jnp.zeros(1), -5.0, 3.0, lambda state: state, 50)[1]
-        == 10
-    )
+    def spent(left):
+        return budgets.spend(jax.random.key(0), step, jnp.zeros(1), left, 3.0, 50)
+
+    kept, number, gradients = spent(100.0)
+    assert number == 34 and gradients == 102 and kept[number - 1] == 34
+    kept, number, gradients = spent(1200.0)
+    assert number == 50 and gradients == 1200 and kept[-1] == 400  # every eighth is kept
+    assert spent(-5.0)[1] == 10
 
 
 def test_curvature_is_that_of_a_linear_network():
@@ -176,6 +172,17 @@ def test_a_cloud_within_a_region_is_weighted():
     assert found == expected | {"mean_after": [0.3], "log_scales_after": {"Dense_0": -2.0}}
 
 
+def test_the_longest_runs_are_of_the_nearest():
+    stored, longest = (
+        read_result("comparing_inference/ladder")["rows"][1:],
+        ladder.SETTINGS["longest"],
+    )
+    rivals = [row for row in stored if row["budget"] == longest["chosen_at"] and not row["empty"]]
+    order = sorted(rivals, key=lambda row: row["tv_mean"])
+    names = [row["name"] for row in stored if row["budget"] == longest["budget"]]
+    assert names == [row["name"] for row in order[:6]] == longest["names"]
+
+
 def test_seconds_are_told_as_ratios():
     rounds = np.array([[6.0, 2e6, 1e-6], [12.0, 2e6, 2e-6], [3.0, 1e6, 1e-6]])
     found = seconds.score({"rounds": rounds}, "MAP", 1000)
@@ -193,4 +200,4 @@ def test_seconds_are_told_as_ratios():
     longer = {
         unit["name"] for name, unit in seconds.units().items() if name not in catalogue.METHODS
     }
-    assert longer == {unit["name"] for unit in longest.units().values()}
+    assert longer == set(ladder.SETTINGS["longest"]["names"])

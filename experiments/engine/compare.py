@@ -11,8 +11,7 @@ ROUNDING = 1e-12  # relative to a number: sums in another order
 
 
 def compare(stored: Any, found: Any) -> tuple[int, float, list[str]]:
-    """Compare scores: how many numbers were compared, the largest difference in errors, and what is
-    wrong.
+    """Compare scores; return how many numbers, the largest difference in errors, what is wrong.
 
     Numbers under a key ``K`` that has a ``K_error`` beside it are compared: within `ERRORS` of both
     errors, or equal up to rounding. Where all that is stored is found again up to rounding, seconds
@@ -65,9 +64,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _pairs(scored: Any) -> dict[str, tuple[float, float]]:
-    """Return each number that has its error beside it, with that, by where it is; ValueError if the
-    two mismatch.
-    """
+    """Return, by place, each number that has its error beside it, with that; else ValueError."""
     leaves = _leaves(scored)
     above = {path[:i] for path in leaves for i in range(1, len(path) + 1)}
     found = {}

@@ -19,8 +19,7 @@ import orbax.checkpoint as ocp
 
 @contextlib.contextmanager
 def opened(folder: Path, settings: dict) -> Iterator[ocp.CheckpointManager]:
-    """Yield Orbax's manager of the steps of a run; every process opens it. A step is there whole or
-    not at all.
+    """Yield Orbax's manager of a run's steps, in every process. A step is whole or not there.
 
     ValueError: the folder has a run of other settings, which are JSON.
     """

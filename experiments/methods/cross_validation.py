@@ -15,9 +15,7 @@ FOLDS = 5
 
 
 def in_folds(values):
-    """Return [fold, ..., point of the fold] of [..., point]; the points' order is random, so any
-    folds will do.
-    """
+    """Return [fold, ..., point of the fold] of [..., point], whose order is random."""
     return np.stack([np.asarray(values)[..., k::FOLDS] for k in range(FOLDS)])
 
 
@@ -47,9 +45,7 @@ def fit_folds(key, tasks, scales, **sizes):
 
 
 def nll_by_task(p, tasks):
-    """Return the NLL of the points left out, [task], of their probabilities [fold, task, point of
-    the fold].
-    """
+    """Return the NLL [task] of points left out, of their p [fold, task, point of the fold]."""
     # [p or y, task, fold, point of the fold]
     pairs = np.stack([p, in_folds(tasks.y_train)]).swapaxes(1, 2)
     return np.array([scoring.score_of(*of_task)["nll"] for of_task in zip(*pairs, strict=True)])

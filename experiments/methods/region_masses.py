@@ -4,7 +4,7 @@ Tempered SMC finds the evidence within a region (``smc``); runs are averaged bef
 taken.
 """
 
-from helpers import hierarchical, mcmc, monte_carlo
+from helpers import hierarchical, mcmc, monte_carlo, smc
 
 import jax
 import jax.numpy as jnp
@@ -23,9 +23,7 @@ TOTAL = hierarchical.total_log_likelihood(regions.NETWORK)
 
 
 def confined(key, prior, region, num_tasks, count):
-    """Draw particles from the prior within a region: the largest of three alike changes places with
-    the region's.
-    """
+    """Draw particles from the prior within a region: the largest of three alike moves there."""
     key_normal, key_sd = jax.random.split(key)
     particles = mcmc.normal_starts(
         key_normal, hierarchical.shapes(regions.NETWORK, num_tasks, 2), (count,)
@@ -38,9 +36,26 @@ def confined(key, prior, region, num_tasks, count):
     return particles | {"log_sd": {layer: swapped[:, i] for i, layer in enumerate(regions.LAYERS)}}
 
 
+def annealed(key_begin, key_path, observed, hyperprior, region, count):
+    """Follow so many particles from the prior to the posterior within a region: where they end, and
+    their path, as of ``smc.anneal``.
+    """
+    prior, num_tasks = regions.HYPERPRIORS[hyperprior], observed.y.shape[0]
+
+    def log_prior(position):
+        log_sd = jnp.stack([position["log_sd"][layer] for layer in regions.LAYERS])
+        inside = log_sd.argmax() == region
+        return jnp.where(inside, hierarchical.log_prior(position, prior), -jnp.inf)
+
+    def log_likelihood(position):
+        return TOTAL(hierarchical.task_weights(position, num_tasks), observed)
+
+    particles = confined(key_begin, prior, region, num_tasks, count)
+    return smc.anneal(key_path, particles, log_prior, log_likelihood)
+
+
 def score(drawn, hyperprior, region, redraw, num_tasks, **_):
-    """The log evidence of a region at the powers of the grid, its error, and that of each run at
-    power 1.
+    """Log evidence of a region at the powers of the grid, its error, that of each run at power 1.
 
     Of a run it is interpolated between its own powers. ValueError: a run does not reach power 1, or
     is not finite.

@@ -20,12 +20,18 @@ POOLED_WIDE, LEARNT = "hierarchical, N+(0, 5)", "scales learnt, N+(0, 5)"
 
 
 def pool():
-    """Rows by setting and arm; those of the base are arms of the gain, on more data sets."""
+    """Rows by setting and arm; those of the base are arms of the gain, on the data sets that all
+    of these have.
+    """
     found = stored("what_the_gain_is_made_of/pooling")
     found = {(row["more"]["setting"], row["more"]["arm"]): row for row in found}
     arms = rows("what_the_gain_is_made_of/arms")
     names = {PLAIN: "N(0, 1)", CHOSEN: "chosen over tasks", POOLED: "shared, N+(0, 1)"}
-    return found | {("18, 50", arm): arms[name] for arm, name in names.items()}
+    base = {
+        arm: {"nll": arms[name]["nll"][:12], "check": arms[name]["check"][:12]}
+        for arm, name in names.items()
+    }
+    return found | {("18, 50", arm): row for arm, row in base.items()}
 
 
 def settings():

@@ -6,14 +6,12 @@ cold (Wenzel et al. 2020), and T = 1 is Bayes' rule. The prior is normal, with o
 deviation for all weights or one for each layer. All cells are asked of the same tasks.
 """
 
-from helpers import common, densities, mcmc, networks
+from helpers import common, densities
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key
 
-from experiments.methods import runs
+from experiments.methods import network_fits, runs
 from experiments.pages.comparing_inference import uses
 from experiments.problems import moons_redrawn, six_tasks
 
@@ -26,7 +24,6 @@ SETTINGS = {
     "num_tasks": uses.NUM_TASKS,
 }
 RUN = {"num_warmup": 300, "num_samples": 1500}
-NUM_CHAINS = 4
 SMALL = {"temperature": 2.0, "prior": "0.5"}
 
 
@@ -49,27 +46,13 @@ def unit(temperature: float, prior: str) -> dict:
     """Return weights [task, chain, draw, 40] of all tasks, and what chains say."""
     tasks = uses.problem().tasks
     observed = densities.observe(tasks.x_train, tasks.y_train, PRIORS[prior])
-    posterior = run(
-        common.key(uses.SEED, "cold", f"{temperature:g}", prior), observed, temperature, **RUN
-    )
+    key = common.key(uses.SEED, "cold", f"{temperature:g}", prior)
+    at = observed, jnp.full(len(observed.y), temperature)
+    posterior = network_fits.fit_flat(key, at, log_density=tempered, **RUN)
     return {
         "vectors": np.asarray(six_tasks.vector_of(posterior.draws)),
         **runs.kept_run(posterior),
     }
-
-
-def run(
-    key: Key[Array, ""], observed: densities.Observed, temperature: float, **sizes: int
-) -> mcmc.Posterior:
-    """Run the book's sampler on tasks, four chains each from N(0, 1), at a temperature."""
-    key_start, key_chains = jax.random.split(key)
-    batch = len(observed.y), NUM_CHAINS
-    starts = mcmc.normal_starts(
-        key_start, networks.parameter_shapes(moons_redrawn.NETWORK, 2), batch
-    )
-    return mcmc.sample(
-        key_chains, tempered, starts, tasks=(observed, jnp.full(batch[:1], temperature)), **sizes
-    )
 
 
 def score(drawn: dict, temperature: float, prior: str) -> dict:

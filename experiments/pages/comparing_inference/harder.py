@@ -18,7 +18,6 @@ from helpers import (
     mcmc,
     networks,
     predict,
-    smc,
     tempering,
 )
 from helpers.common import take
@@ -197,20 +196,10 @@ def cloud(key, observed):
     """Follow particles of the prior of the hierarchical networks to their posterior, within one
     region: state, path.
     """
-    prior, num_tasks = regions.HYPERPRIORS["HalfNormal(1)"], len(observed.y)
-
-    def log_prior(position):
-        log_sd = jnp.stack([position["log_sd"][layer] for layer in regions.LAYERS])
-        return jnp.where(
-            log_sd.argmax() == RUN["region"], hierarchical.log_prior(position, prior), -jnp.inf
-        )
-
-    def log_likelihood(position):
-        return region_masses.TOTAL(hierarchical.task_weights(position, num_tasks), observed)
-
     key_begin, key_path = jax.random.split(key)
-    begin = region_masses.confined(key_begin, prior, RUN["region"], num_tasks, RUN["particles"])
-    return smc.anneal(key_path, begin, log_prior, log_likelihood)
+    return region_masses.annealed(
+        key_begin, key_path, observed, "HalfNormal(1)", RUN["region"], RUN["particles"]
+    )
 
 
 def cloud_and_chains(key, asked):

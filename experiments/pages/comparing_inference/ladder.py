@@ -4,16 +4,33 @@ seeds.
 The unit of cost is one gradient of one task's log density, summed over chains, with what warm-up
 and tuning of that very run take (``approximations``, ``samplers``). Settings are those that
 ``tuning`` chose on other tasks. A cell in which a method is not defined says why and has no run.
+
+The samplers nearest at 10^5 gradients have a hundred times as many, too. Of each of their chains at
+most ``budgets.MOST`` draws are kept, evenly spaced.
 """
 
 from helpers import metrics
 from helpers.common import read_result
 
+import itertools
+
 from experiments.methods import catalogue
 from experiments.pages.comparing_inference import measures
 
-SETTINGS = {"num_seeds": 5, "budgets": [1000, 10_000, 100_000, 1_000_000]}
-SMALL = {"name": "MALA", "budget": 10_000, "value": 1e-2, "seed": 0}
+SETTINGS = {
+    "num_seeds": 5,
+    "budgets": [1000, 10_000, 100_000, 1_000_000],
+    "longest": {
+        "budget": 10_000_000,
+        "chosen_at": 100_000,
+        # the nearest of the result's own cells, nearest first
+        "names": ["MCLMC", "ChEES", catalogue.BOOK, "MEADS", "MCLMC, adjusted", "MILE"],
+    },
+}
+SMALL = [
+    {"name": "MALA", "budget": 10_000, "value": 1e-2, "seed": 0},
+    {"name": "ChEES", "budget": 100_000, "value": 8, "seed": 0},
+]
 MEASURES = [
     "tv",
     "tv_far",
@@ -27,6 +44,13 @@ MEASURES = [
 ]
 
 
+def cells() -> list[tuple[str, int]]:
+    """Return method and budget of every cell, defined or not; the longest runs last."""
+    longest = SETTINGS["longest"]
+    every = itertools.product(catalogue.METHODS, SETTINGS["budgets"])
+    return [*every, *((name, longest["budget"]) for name in longest["names"])]
+
+
 def units() -> dict[str, dict]:
     """Return the cells that are defined, seed by seed."""
     value = catalogue.chosen(read_result("comparing_inference/tuning")["rows"])
@@ -37,9 +61,8 @@ def units() -> dict[str, dict]:
             "value": value[name],
             "seed": seed,
         }
-        for name, method in catalogue.METHODS.items()
-        for budget in SETTINGS["budgets"]
-        if not method.undefined(budget, value[name])
+        for name, budget in cells()
+        if not catalogue.METHODS[name].undefined(budget, value[name])
         for seed in range(SETTINGS["num_seeds"])
     }
 
@@ -60,16 +83,16 @@ def rows(scored: dict[str, dict]) -> list[dict]:
     """
     settings, chosen = units(), catalogue.chosen(read_result("comparing_inference/tuning")["rows"])
     found = [{"name": "reference", "kind": "reference", "empty": "", **measures.floor("ladder")}]
-    for name, method in catalogue.METHODS.items():
-        for budget in SETTINGS["budgets"]:
-            head = {"name": name, "kind": method.kind, "budget": budget, "value": chosen[name]}
-            reason = method.undefined(budget, chosen[name])
-            cell = [
-                s
-                for n, s in scored.items()
-                if (settings[n]["name"], settings[n]["budget"]) == (name, budget)
-            ]
-            found.append(head | {"empty": reason} | ({} if reason else of_cell(cell)))
+    for name, budget in cells():
+        method = catalogue.METHODS[name]
+        head = {"name": name, "kind": method.kind, "budget": budget, "value": chosen[name]}
+        reason = method.undefined(budget, chosen[name])
+        cell = [
+            s
+            for n, s in scored.items()
+            if (settings[n]["name"], settings[n]["budget"]) == (name, budget)
+        ]
+        found.append(head | {"empty": reason} | ({} if reason else of_cell(cell)))
     return found
 
 

@@ -11,7 +11,7 @@ from helpers.common import read_result, take
 import numpy as np
 
 from experiments.methods import catalogue, gradient_timer
-from experiments.pages.comparing_inference import longest
+from experiments.pages.comparing_inference import ladder
 from experiments.problems import six_tasks
 
 SETTINGS = {"budget": 100_000, "rounds": 5, "longer": 1_000_000, "rounds_of_longer": 3}
@@ -19,10 +19,9 @@ SMALL = {"name": "MAP", "budget": 100_000, "value": 0.1, "rounds": 3}
 
 
 def units() -> dict[str, dict]:
-    """Return each method at 10^5 gradients a task, or, where it ends by itself, at the largest
-    budget that it has.
+    """Return each method at 10^5 gradients a task, or at the largest budget that it has.
 
-    The nearest six (``longest``) are timed at 10^6, too: a gradient may cost more where there are
+    The nearest, which have the longest runs, are timed at 10^6, too: a gradient may cost more where there are
     more draws to keep.
     """
     cells = [
@@ -33,16 +32,14 @@ def units() -> dict[str, dict]:
     largest = {row["name"]: {k: row[k] for k in ("name", "budget", "value")} for row in fit}
     found = {name: cell | {"rounds": SETTINGS["rounds"]} for name, cell in largest.items()}
     more = {"budget": SETTINGS["longer"], "rounds": SETTINGS["rounds_of_longer"]}
-    names = {one["name"] for one in longest.units().values()}
+    names = ladder.SETTINGS["longest"]["names"]
     return found | {
         f"{name}, longer": cell | more for name, cell in largest.items() if name in names
     }
 
 
 def unit(name: str, budget: int, value: float, rounds: int) -> dict:
-    """Return for each round seconds and gradients of a run on all tasks, and seconds of a bare
-    gradient.
-    """
+    """Return of each round seconds and gradients of all tasks, seconds of a bare gradient."""
     bare = gradient_timer.timer(
         six_tasks.log_density,
         np.zeros(six_tasks.SIZE, np.float32),
@@ -57,9 +54,7 @@ def unit(name: str, budget: int, value: float, rounds: int) -> dict:
 
 
 def score(drawn: dict, name: str, budget: int, **_) -> dict:
-    """Return microseconds a gradient and how many times that of a bare one it is, medians over
-    rounds.
-    """
+    """Microseconds a gradient, and how many times a bare one that is, medians over rounds."""
     seconds, gradients, bare = drawn["rounds"].T
     ratio = seconds / gradients / bare
     return {

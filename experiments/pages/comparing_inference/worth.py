@@ -54,7 +54,10 @@ def unit(name: str, value: float | None) -> dict:
             **runs.kept_run(posterior),
         }
     else:
-        drawn, asked, more = _run(name, key, observed, value), {}, {}
+        with mixed_types():
+            keys = jax.random.split(key, len(observed.y))
+            drawn = catalogue.in_turn(name, SETTINGS["budget"], value)(keys, observed)
+        drawn, asked, more = jax.tree.map(np.asarray, drawn), {}, {}
         for task in range(len(x)):
             one = take(drawn, task)
             chains = [chain[:count] for chain, count in zip(one.vectors, one.count, strict=True)]
@@ -69,19 +72,6 @@ def unit(name: str, value: float | None) -> dict:
         lambda *leaves: np.stack(leaves), *[jax.tree.map(lambda *a: np.stack(a), *e) for e in each]
     )
     return each | more
-
-
-def _run(name, key, observed, value):
-    """Run a method on one task after the other."""
-
-    def each(pair):
-        return catalogue.METHODS[name].run(*pair, SETTINGS["budget"], value)
-
-    with mixed_types():
-        keys = jax.random.split(key, len(observed.y))
-        return jax.tree.map(
-            np.asarray, jax.jit(lambda pairs: jax.lax.map(each, pairs))((keys, observed))
-        )
 
 
 def score(drawn: dict, name: str, value: float | None) -> dict:

@@ -19,7 +19,7 @@ from experiments.problems import new_tasks
 SETTINGS = {
     "seed": 3023,
     "num_redraws": transfer.SETTINGS["num_redraws"],
-    "sizes": transfer.NEW_SIZES,
+    "sizes": transfer.SETTINGS["sizes"],
     "num_angles": 180,
     "widths": [5, 32],
     "features": new_heads.SETTINGS,
@@ -129,7 +129,9 @@ def score(drawn, arm, redraw, sizes):
         exact = [[exactly(p, y) for p in of_arm] for of_arm in drawn["p"]]
         return {
             "sizes": sizes,
-            "arms": {name: joined(each) for name, each in zip(CEILINGS, exact, strict=True)},
+            "arms": {
+                name: scoring.joined(each) for name, each in zip(CEILINGS, exact, strict=True)
+            },
         }
     # Before any label heads of mean 0 average to one half at every point, on any features.
     none = [
@@ -146,7 +148,7 @@ def score(drawn, arm, redraw, sizes):
     }
     return {
         "sizes": sizes,
-        "arms": {f"{arm}, {name}": joined(none + each) for name, each in found.items()},
+        "arms": {f"{arm}, {name}": scoring.joined(none + each) for name, each in found.items()},
         "checks": {f"{arm}, {heads.MCMC}": check_of(drawn)},
         "chosen": {
             kind: [settings_of(drawn["ranked"], n, kind) for n in sizes if n]
@@ -177,11 +179,6 @@ def settings_of(ranked, size, kind):
     """Return penalty and scale as numbers."""
     penalty, scale = chosen(ranked, size)[kind]
     return [new_heads.SETTINGS["penalties"][penalty], float(scale)]
-
-
-def joined(scores):
-    """Return lists over sizes of scores that are lists of dictionaries."""
-    return {name: [one[name] for one in scores] for name in scores[0]}
 
 
 def rows(scored):

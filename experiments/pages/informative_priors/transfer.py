@@ -3,34 +3,41 @@ arm, every size.
 
 One redraw: eighteen training tasks, the hierarchical posterior, its draws aligned, priors fitted to
 the networks of a task not yet seen, and eighteen new tasks on which every arm sees the same labels.
-Every prior whose networks are sampled is a normal, and chains move in the coordinates in which it
-is N(0, 1). Where the prior is a mixture or the draws themselves, importance weights replace chains.
+Draws are aligned to one of them and to their own mean; where that makes another prior, rows tell
+their ``reference``. Every prior whose networks are sampled is a normal, and chains move in the
+coordinates in which it is N(0, 1). Where the prior is a mixture or the draws themselves, importance
+weights replace chains.
 
-The chosen scales are those that the book chose at fifty labels, on the sources' tasks: the stored
-``flat_bnn/prior_scale``.
+Three arms learn no features. The chosen scales are those that the book chose at fifty labels, on
+the sources' tasks: the stored ``flat_bnn/prior_scale``. Scales chosen for as many labels as there
+are come from the training tasks of the same redraw, each in the part of a new task: the stored
+``scales_by_labels``. The odd Gaussian process (``odd_processes``) has two scales.
 """
 
-from helpers import common, densities, diagnostics, mcmc
-from helpers.common import take
+from helpers import common, densities
+from helpers.common import read_result, take
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from tensorflow_probability.substrates.jax import distributions as tfd
 
 from experiments.engine import headlines
 from experiments.methods import (
     joint_fits,
     learnt_group,
+    normal_priors,
+    odd_processes,
     point_estimates,
-    runs,
     scoring,
     weighted_networks,
 )
 from experiments.problems import moons_redrawn, new_tasks
 
+BY_LABELS, PROCESS = "scales chosen for as many labels", "odd Gaussian process"
+REFERENCES = ("one draw", "their mean")  # of the alignment
 SETTINGS = {
-    **learnt_group.SETTINGS,
+    "seed": new_tasks.SEED,
+    "seed_by_labels": 3022,  # of the arm whose scales are chosen for as many labels
+    "group": learnt_group.SETTINGS,
     "num_redraws": 5,
     "num_tasks": new_tasks.NUM_TASKS,
     "num_test": new_tasks.NUM_TEST,
@@ -43,11 +50,12 @@ SETTINGS = {
     "thin": 4,  # of draws that predict and are kept
     "joint": {"num_warmup": 200, "num_samples": 600},
     "num_starts": 4,  # of point estimates
+    "process": odd_processes.SETTINGS,
 }
-NEW_SIZES, FEW_SIZES = SETTINGS["sizes"], SETTINGS["joint_sizes"]
 NORMALS = (
     "N(0, 1)",
     "chosen scales",
+    BY_LABELS,
     "scales only",
     "a normal a layer",
     "one normal",
@@ -56,28 +64,73 @@ NORMALS = (
 WEIGHED = ("mixture", "the draws themselves")
 JOINT = ("joint fit, one new task", "joint fit, all new tasks")
 POINTS = ("fine-tuning", "first-order MAML")
-TRIED_ELSEWHERE = ("N(0, 1)", "chosen scales", "one normal")
-THINNED = np.s_[:, :, :: SETTINGS["thin"]]
-OF_LABELS = densities.label_log_likelihood(learnt_group.NETWORK)
+# Scales alone are those of the draws however these are aligned.
+ALIGNED = ("a normal a layer", "one normal", "mixture", "fits")
+TRIED_ELSEWHERE = (
+    ("N(0, 1)", "one draw"),
+    ("chosen scales", "one draw"),
+    ("a normal a layer", "their mean"),
+    ("one normal", "one draw"),
+    ("one normal", "their mean"),
+)
 
 
 def units():
-    """An arm on one kind of tasks in one redraw each; redraw by redraw, since they share the
-    group.
+    """Return an arm on one kind of tasks in one redraw each; redraw by redraw, since they share
+    the group.
     """
+    new, few = SETTINGS["sizes"], SETTINGS["joint_sizes"]
     scales = {"N(0, 1)": [1.0, 1.0, 1.0], "chosen scales": headlines.chosen_network()["scales"]}
-    wanted = [("moons", "Bayes optimum", [0])]
-    wanted += [("moons", name, NEW_SIZES) for name in (*NORMALS, *WEIGHED)]
-    wanted += [("moons", name, FEW_SIZES) for name in JOINT] + [
-        ("moons", name, NEW_SIZES) for name in POINTS
+    arms = [("Bayes optimum", [0])]
+    arms += [(name, new) for name in (*NORMALS, *WEIGHED) if name != BY_LABELS]
+    arms += [(name, few) for name in JOINT] + [(name, new) for name in POINTS]
+    wanted = [("moons", name, sizes, to) for name, sizes in arms for to in references(name)]
+    wanted += [("moons, more labels", "N(0, 1)", SETTINGS["more_sizes"], "one draw")]
+    wanted += [("training", "fits", [], to) for to in references("fits")]
+    wanted += [
+        (kind, name, few, to) for kind in new_tasks.ELSEWHERE for name, to in TRIED_ELSEWHERE
     ]
-    wanted += [("moons, more labels", "N(0, 1)", SETTINGS["more_sizes"]), ("training", "fits", [])]
-    wanted += [(kind, name, FEW_SIZES) for kind in new_tasks.ELSEWHERE for name in TRIED_ELSEWHERE]
     places = [(*one, i) for i in range(SETTINGS["num_redraws"]) for one in wanted]
-    places += [("moons, sources", name, FEW_SIZES, "sources") for name in ("N(0, 1)", "one normal")]
+    places += [
+        ("moons, sources", name, few, to, "sources")
+        for name in ("N(0, 1)", "one normal")
+        for to in references(name)
+    ]
+    found = {}
+    for kind, name, sizes, to, i in places:
+        aligned = f", aligned to {to}" if name in ALIGNED else ""
+        of = setting(kind, name, sizes, i, to, scales.get(name))
+        found[f"{kind}: {name}{aligned}, {i}"] = of
+    redrawn = range(SETTINGS["num_redraws"])
+    process = {f"moons: {PROCESS}, {i}": setting("moons", PROCESS, new, i) for i in redrawn}
+    return found | units_by_labels() | process
+
+
+def references(name):
+    """Return what draws of the group are aligned to for an arm: where it matters, to both."""
+    return REFERENCES if name in ALIGNED else REFERENCES[:1]
+
+
+def units_by_labels():
+    """Return a number of labels on one kind of tasks in one redraw each, with the scales chosen
+    for it.
+    """
+    redrawn = range(SETTINGS["num_redraws"])
+    stored = read_result("informative_priors/scales_by_labels")["rows"]
+    chosen = {row["labels"]: row["scales"] for row in stored}
+    # before any label an odd network is at one half on average, whatever its scales
+    chosen[0] = chosen[min(chosen)]
+    # all labels: the sources' tasks chose these, by five folds
+    chosen[50] = [headlines.chosen_network()["scales"] for _ in redrawn]
+    wanted = [("moons", SETTINGS["sizes"])]
+    wanted += [(kind, SETTINGS["joint_sizes"]) for kind in new_tasks.ELSEWHERE]
     return {
-        f"{kind}: {name}, {i}": setting(kind, name, sizes, i, scales=scales.get(name))
-        for kind, name, sizes, i in places
+        f"{kind}: {BY_LABELS}, {size} labels, {i}": setting(
+            kind, BY_LABELS, [size], i, scales=chosen[size][i]
+        )
+        for kind, sizes in wanted
+        for i in redrawn
+        for size in sizes
     }
 
 
@@ -85,20 +138,44 @@ def setting(kind, name, sizes, redraw, reference="one draw", scales=None):
     """Return a unit's setting: ``reference`` is what draws of the group are aligned to, ``scales``
     replace them.
     """
-    drawn = {"reference": reference, "scales": scales, "group_draws": SETTINGS["group_draws"]}
-    return {"kind": kind, "name": name, "redraw": redraw, "sizes": sizes, **drawn}
+    drawn = {
+        "reference": reference,
+        "scales": scales,
+        "group_draws": SETTINGS["group"]["group_draws"],
+    }
+    of = {"kind": kind, "name": name, "redraw": redraw, "sizes": sizes}
+    return of | drawn | {"num_tasks": SETTINGS["num_tasks"]}
 
 
-SMALL = setting("moons", JOINT[1], [5], 0) | {"group_draws": 100}
+SMALL = [
+    setting("moons", JOINT[1], [5], 0) | {"group_draws": 100},
+    setting("training", "fits", [], 0, "their mean") | {"group_draws": 250},
+    setting("clouds", BY_LABELS, [5], 0, scales=[0.5, 1.0, 3.0]),
+    setting("moons", PROCESS, [0, 5], 0) | {"num_tasks": 4},
+]
 
 
-def unit(kind, name, redraw, sizes, reference, scales, group_draws):
-    """Fit one arm to one kind of tasks."""
+def unit(kind, name, redraw, sizes, reference, scales, group_draws, num_tasks):
+    """Fit one arm to one kind of tasks; ``num_tasks`` is of the Gaussian process."""
+    if name == PROCESS:
+        return odd_processes.fitted(redraw, sizes, num_tasks)
     new, key = new_tasks.new(kind, redraw), common.key(SETTINGS["seed"], kind, name, redraw)
     if name == "Bayes optimum":
         return {"p": moons_redrawn.optimum(new)[None, :, None]}
     if name in NORMALS:
-        return sampled(key, normal(name, redraw, reference, scales, group_draws), new, sizes)
+        if name == BY_LABELS:
+            key = common.key(SETTINGS["seed_by_labels"], kind, redraw)
+        prior = normal(name, redraw, reference, scales, group_draws)
+        return normal_priors.sampled(
+            key,
+            prior,
+            new,
+            sizes,
+            num_chains=learnt_group.SETTINGS["num_chains"],
+            thin=SETTINGS["thin"],
+            num_warmup=SETTINGS["num_warmup"],
+            num_samples=SETTINGS["num_samples"],
+        )
     if name == POINTS[1]:
         return point_estimates.maml(
             jax.random.split(key, SETTINGS["num_starts"]), new_tasks.training(redraw), new, sizes
@@ -114,22 +191,17 @@ def unit(kind, name, redraw, sizes, reference, scales, group_draws):
         )
     if name in JOINT:
         observed = new_tasks.first_labels(new, sizes)
-        posterior = joint_fits.sample(
-            key,
-            found.draws,
-            new_tasks.training(redraw),
-            observed,
-            name == JOINT[1],
-            **SETTINGS["joint"],
+        return fitted_together(
+            key, found.draws, new_tasks.training(redraw), observed, name == JOINT[1]
         )
-        thinned = posterior._replace(draws=take(posterior.draws, THINNED))
-        return with_run(joint_fits.networks_of(thinned, len(sizes), name == JOINT[1]), posterior)
     if name == "fits":
         return learnt_group.fitted(redraw, group_draws, reference)
     if name == "mixture":
         w = learnt_group.predictive(redraw, group_draws, reference)
         count = SETTINGS["copies"] * group_draws
-        networks = learnt_group.best_mixture(w).sample((SETTINGS["num_chains"], count), seed=key)
+        networks = learnt_group.best_mixture(w).sample(
+            (learnt_group.SETTINGS["num_chains"], count), seed=key
+        )
     else:
         networks = weighted_networks.of_the_group(key, found.draws, SETTINGS["copies"])
     return weighted_networks.weigh(
@@ -149,51 +221,27 @@ def normal(name, redraw, reference, scales, group_draws):
     return np.asarray(prior.mean()), np.asarray(prior.scale.to_dense())
 
 
-def log_density(position, observed, prior):
-    """Log posterior of weights ``location + factor @ position`` under the prior N(location, factor
-    factor').
-    """
-    location, factor = prior
-    of_labels = OF_LABELS(learnt_group.UNRAVEL(location + factor @ position), observed).sum()
-    return tfd.Normal(0.0, 1.0).log_prob(position).sum() + of_labels
+def fitted_together(key, draws, old, new, together):
+    """Fit training tasks and new ones, and return what is kept."""
+    posterior = joint_fits.sample(key, draws, old, new, together, **SETTINGS["joint"])
+    thinned = posterior._replace(draws=take(posterior.draws, np.s_[:, :, :: SETTINGS["thin"]]))
+    return normal_priors.kept(joint_fits.networks_of(thinned, len(new.y), together), posterior)
 
 
-def sampled(key, prior, new, sizes):
-    """Sample every task at every size under one prior: networks [size, task, chain, draw,
-    weight].
-    """
-    key_start, key_chains = jax.random.split(key)
-    observed = jax.tree.map(
-        lambda a: a.reshape(-1, *a.shape[2:]), new_tasks.first_labels(new, sizes)
-    )
-    batch = (len(observed.y), SETTINGS["num_chains"])
-    starts = mcmc.normal_starts(
-        key_start, jax.ShapeDtypeStruct((learnt_group.SIZE,), jnp.float32), batch
-    )
-    lengths = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
-    posterior = mcmc.sample(key_chains, log_density, starts, tasks=observed, data=prior, **lengths)
-    location, factor = prior
-    w = location + np.asarray(posterior.draws[THINNED]) @ factor.T
-    return with_run(w.reshape(len(sizes), -1, *w.shape[1:]), posterior)
-
-
-def with_run(w, posterior):
-    """Return what is kept of a run: its networks [size, task, chain, draw, weight] and its
-    statistics.
-    """
-    return {"w": w, **runs.kept_run(posterior)}
-
-
-def score(drawn, kind, name, redraw, sizes, scales, **_):
+def score(drawn, kind, name, redraw, sizes, reference, scales, num_tasks, **_):
     """Scores by size, and what tells whether they can be trusted."""
-    of = {"tasks": kind, "name": name, "sizes": sizes} | ({"scales": scales} if scales else {})
+    of = {"tasks": kind, "name": name, "sizes": sizes}
+    of |= {"reference": reference} if name in ALIGNED else {}
+    of |= {"scales": scales} if scales else {}
+    if name == PROCESS:
+        return of | odd_processes.score(drawn, redraw, sizes, num_tasks)
     if name == "fits":
         return of | learnt_group.score(drawn)
     new = new_tasks.new(kind, redraw)
     y = np.asarray(new.y_test)
     if "w" in drawn:
-        p = [np.asarray(_probabilities(w, new.x_test)) for w in drawn["w"]]
-        found, checks = [scoring.scored(one, y) for one in p], check_of_sampled(drawn, p)
+        p = [np.asarray(normal_priors.probabilities(w, new.x_test)) for w in drawn["w"]]
+        found, checks = [scoring.scored(one, y) for one in p], normal_priors.check(drawn, p)
     elif name in POINTS:
         found = [scoring.scored_starts(one, y) for one in drawn["p"]]
         checks = {part: drawn[part].tolist() for part in ("steps", "rate") if part in drawn}
@@ -205,46 +253,38 @@ def score(drawn, kind, name, redraw, sizes, scales, **_):
     if "pareto_k" in drawn:
         checks["pareto_k_above_0.7"] = (drawn["pareto_k"] > 0.7).mean(axis=(1, 2)).tolist()
         checks["least_ess"] = drawn["ess"].min(axis=(1, 2)).tolist()
-    return of | {
-        "scores": {part: [one[part] for one in found] for part in found[0]},
-        "checks": checks,
-    }
-
-
-@jax.jit
-def _probabilities(w, x):
-    """Return probabilities [chain, draw, task, point] of networks [task, chain, draw, weight]."""
-
-    def one_task(pair):
-        w, x = pair
-        return jax.nn.sigmoid(
-            jax.vmap(jax.vmap(lambda v: learnt_group.NETWORK.apply(learnt_group.UNRAVEL(v), x)))(w)
-        )
-
-    return jnp.moveaxis(jax.lax.map(one_task, (w, x)), 0, 2)
-
-
-def check_of_sampled(drawn, p):
-    """Check all posteriors of an arm at five points of each task; R-hat of the log density also by
-    its quantile.
-    """
-    # [size, chain, draw, task, point]
-    some = np.stack([one[..., :: one.shape[-1] // 5] for one in p])
-    log_density = drawn["stats"]["log_density"]
-    if len(log_density) > len(p):  # every task is a posterior of its own
-        some = np.moveaxis(some, 3, 1)
-        some = some.reshape(-1, *some.shape[2:])
-    check = runs.diagnosis(runs.run_from(drawn), some)
-    rhat = diagnostics.summarize(np.moveaxis(log_density, 0, 2)).rhat
-    return check | {"rhat_log_density": float(np.quantile(rhat, 0.95))}
+    return of | {"scores": scoring.joined(found), "checks": checks}
 
 
 def rows(scored):
-    """A row for each arm on each kind of tasks, with entries over redraws."""
+    """Return a row for each arm on each kind of tasks, with entries over redraws."""
     found = {}
     for one in scored.values():
-        own = {key: value for key, value in one.items() if key not in ("scores", "checks")}
-        row = found.setdefault((one["tasks"], one["name"]), {**own, "scores": [], "checks": []})
-        row["scores"].append(one["scores"])
-        row["checks"].append(one["checks"])
-    return list(found.values())
+        found.setdefault((one["tasks"], one["name"], one.get("reference")), []).append(one)
+    row_of = {BY_LABELS: row_by_labels, PROCESS: odd_processes.row}
+    return [row_of.get(name, row)(scores) for (_, name, _), scores in found.items()]
+
+
+def row(scores):
+    """Return the row of an arm from its scores of each redraw."""
+    own = {key: value for key, value in scores[0].items() if key not in ("scores", "checks")}
+    return own | {part: [one[part] for one in scores] for part in ("scores", "checks")}
+
+
+def row_by_labels(scores):
+    """Return the row of scores of each number of labels in each redraw: with entries over redraws,
+    and in them over numbers of labels.
+    """
+    num_sizes = len(scores) // SETTINGS["num_redraws"]
+    redrawn = [scores[i : i + num_sizes] for i in range(0, len(scores), num_sizes)]
+    names = scores[0]["scores"]
+    return {
+        "tasks": scores[0]["tasks"],
+        "name": BY_LABELS,
+        "sizes": [one["sizes"][0] for one in redrawn[0]],
+        "scales": [[one["scales"] for one in each] for each in redrawn],
+        "scores": [
+            {name: [one["scores"][name][0] for one in each] for name in names} for each in redrawn
+        ],
+        "checks": [one["checks"] for one in scores],
+    }

@@ -43,9 +43,7 @@ SMALL = units()["SG-MCMC 100000, run 0"]
 
 
 def unit(way, rows, run):
-    """Megabytes of the files, and by how many the process grew: for itself, and at most, with pages
-    of the files.
-    """
+    """Megabytes of the files, and by how many the process grew: for itself, and at most."""
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), rows)
         size = sum(path.stat().st_size for path in Path(folder).iterdir())

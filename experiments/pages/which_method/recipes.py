@@ -31,9 +31,7 @@ def units():
 
 
 def unit(situations):
-    """Run the code of the situations one after the other; C is of one task, and G takes the first
-    task's new points.
-    """
+    """Run the code of situations in turn; C is of one task, G takes its new points."""
     tasks, seconds = data.source_moons(), {}
     space = {
         "x": np.asarray(tasks.x_train),

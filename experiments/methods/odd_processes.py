@@ -1,10 +1,8 @@
-"""A Gaussian process classifier of odd functions on the new tasks of ``transfer``: the training
-tasks tell its scales.
+"""A Gaussian process classifier of odd functions on new tasks: the training tasks tell its scales.
 
 Amplitude and length scale are sampled with the functions of all training tasks, which have them in
 common. The normal distribution of these draws of their logarithms is their prior on a new task,
-whose labels count for them, too. The process is that of
-``gaussian_processes``.
+whose labels count for them, too. The process is that of ``gaussian_processes``.
 """
 
 from helpers import common, mcmc
@@ -14,13 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.methods import gaussian_processes, runs, scoring
-from experiments.pages.informative_priors import rivals, transfer
 from experiments.problems import new_tasks
 
 SETTINGS = {
     "seed": 3024,
-    "num_redraws": transfer.SETTINGS["num_redraws"],
-    "sizes": transfer.NEW_SIZES,
     "median": [3.0, 1.5],  # of amplitude and length scale, whose logarithms are normal
     "sd": [1.0, 0.5],
     "num_chains": 4,
@@ -28,26 +23,18 @@ SETTINGS = {
     "new": {"num_warmup": 200, "num_samples": 1000, "max_tree_depth": 8},
     "thin": 5,  # of draws that predict
 }
-NAME = "odd Gaussian process"
-SMALL = {"redraw": 0, "sizes": [0, 5], "num_tasks": 4}
 
 
-def units():
-    """A redraw each."""
-    redrawn = range(SETTINGS["num_redraws"])
-    return {
-        f"redraw {i}": {"redraw": i, "sizes": SETTINGS["sizes"], "num_tasks": 18} for i in redrawn
-    }
-
-
-def unit(redraw, sizes, num_tasks):
+def fitted(redraw, sizes, num_tasks):
     """Sample the training tasks together, and then every new task at every number of labels."""
     old, new = (
         jax.tree.map(lambda a: a[:num_tasks], of)
         for of in (new_tasks.training(redraw), new_tasks.new("moons", redraw))
     )
     prior = np.log(SETTINGS["median"]), np.diag(SETTINGS["sd"])
-    of_group = sample("training", redraw, old, old.y_train.shape[1], prior, together=True)
+    of_group = sample(
+        "training", redraw, old, old.y_train.shape[1], prior, SETTINGS["training"], together=True
+    )
     at = prior[0] + np.asarray(of_group.draws["scales"], np.float64) @ prior[1].T
     z = np.moveaxis(np.asarray(of_group.draws["z"]), 2, 0)  # [task, chain, draw, function]
     p = gaussian_processes.probabilities(
@@ -55,7 +42,9 @@ def unit(redraw, sizes, num_tasks):
     )
     found = at.reshape(-1, 2)
     prior = found.mean(axis=0), np.linalg.cholesky(np.cov(found.T))
-    fits = {size: sample("new", redraw, new, size, prior) for size in sizes if size}
+    fits = {
+        size: sample("new", redraw, new, size, prior, SETTINGS["new"]) for size in sizes if size
+    }
     drawn = {
         str(size): {
             **fit.draws,
@@ -68,7 +57,7 @@ def unit(redraw, sizes, num_tasks):
     return {"group": of_group, "new": drawn, "prior": {"centre": prior[0], "spread": prior[1]}}
 
 
-def sample(name, redraw, given, size, prior, together=False):
+def sample(name, redraw, given, size, prior, lengths, together=False):
     """Sample processes by the first labels of each task, all with the same scales or each with its
     own.
     """
@@ -83,9 +72,7 @@ def sample(name, redraw, given, size, prior, together=False):
     if not together:
         centre, spread = (np.broadcast_to(a, (len(y), *a.shape)) for a in (centre, spread))
     seen = {"data" if together else "tasks": gaussian_processes.Labelled(phi, y, centre, spread)}
-    return mcmc.sample(
-        key_chains, gaussian_processes.DENSITIES[True], starts, **seen, **SETTINGS[name]
-    )
+    return mcmc.sample(key_chains, gaussian_processes.DENSITIES[True], starts, **seen, **lengths)
 
 
 def score(drawn, redraw, sizes, num_tasks):
@@ -106,18 +93,17 @@ def score(drawn, redraw, sizes, num_tasks):
     checks["group"] = runs.diagnosis(runs.run_from(group), group["p"], scales=group["scales"])
     return {
         "sizes": sizes,
-        "scores": rivals.joined(found),
+        "scores": scoring.joined(found),
         "checks": checks,
         "scales": np.exp(prior["centre"]).tolist(),
     }
 
 
-def rows(scored):
-    """One row, with entries over redraws, as ``transfer`` has them; its checks are of all sizes and
-    of the group.
+def row(scores):
+    """Return the row of redraws, with entries over them; its checks are of all sizes and of the
+    group.
     """
-    redrawn = list(scored.values())
-    checks = [{**check, "of": of} for one in redrawn for of, check in one["checks"].items()]
-    scores, scales = ([one[part] for one in redrawn] for part in ("scores", "scales"))
-    own = {"tasks": "moons", "name": NAME, "sizes": redrawn[0]["sizes"]}
-    return [{**own, "scores": scores, "checks": checks, "scales": scales}]
+    own = {part: scores[0][part] for part in ("tasks", "name", "sizes")}
+    checks = [{**check, "of": of} for one in scores for of, check in one["checks"].items()]
+    over = {part: [one[part] for one in scores] for part in ("scores", "scales")}
+    return own | over | {"checks": checks}
