@@ -72,9 +72,9 @@ def test_a_scale_for_the_means_gains_over_chosen_scales_under_the_wider_hyperpri
     "One triple for all tasks is better than N(0, 1), and better than a triple for each task",
 )
 def test_one_triple_for_all_tasks_is_better_than_a_triple_for_each():
-    over_tasks = np.array(arms()[CHOSEN]["nll"])
     for worse, by in ((PLAIN, 0.06), ("chosen per task", 0.01)):
-        assert lower_end(np.array(arms()[worse]["nll"]) - over_tasks) > by
+        saved = np.subtract(*(arms()[name]["nll"][:12] for name in (worse, CHOSEN)))
+        assert lower_end(saved) > by
 
 
 @says(
