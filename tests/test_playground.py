@@ -3,7 +3,7 @@ and ArviZ's in double precision; and posterior means against those of the book's
 
 from helpers import data, densities, hierarchical, mcmc, networks
 from helpers.diagnostics import arviz, standard_error, summarize
-from helpers.verify import judge
+from helpers.verify import compare_with_exact
 
 import json
 import re
@@ -328,14 +328,14 @@ def verdict(case, index, changes=(), draws=1000):
     }
     found, reference = np.moveaxis(ask("draw", [question])[0], 0, -1), references[index]
     exact = reference.mean(axis=(0, 1))
-    assert judge(reference, exact, SHARE).enough.all()
+    assert compare_with_exact(reference, exact, SHARE).enough.all()
     ess = summarize(reference).ess_alone
     far = (
         stats.t.isf(SHARE / 2 / exact.size, ess / 5)
         * standard_error(reference)
         / found.std(axis=(0, 1))
     )
-    return judge(found, exact, SHARE, bias=far.max())
+    return compare_with_exact(found, exact, SHARE, bias=far.max())
 
 
 def test_means_of_labels_are_those_of_the_books_sampler(labelled):
