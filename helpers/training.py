@@ -12,6 +12,16 @@ import jax
 import optax
 
 
+def decaying_adam(rate: float, num_steps: int) -> optax.GradientTransformation:
+    """Return Adam with a learning rate that falls to 0 along half a cosine."""
+    return optax.adam(optax.cosine_decay_schedule(rate, num_steps))
+
+
+def clipped_adam(rate: float, num_steps: int) -> optax.GradientTransformation:
+    """Return ``decaying_adam`` of gradients whose norm is 10 at most."""
+    return optax.chain(optax.clip_by_global_norm(10.0), decaying_adam(rate, num_steps))
+
+
 def train(
     loss: Callable,
     start: Any,

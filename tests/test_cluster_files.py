@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import yaml
 from chapters import ROOT
-from launch import LIMIT, starting
 
 from experiments.methods import joined_processes
+from tests.launch import LIMIT, starting
 
 FOLDER = ROOT / "experiments/pages/scaling_out"
 SMALL = "--data-size 64 --chains 2 --warmup 20 --samples 5 --devices 1 --every 5 --limit 200"

@@ -2,14 +2,14 @@
 of the prior.
 """
 
-from helpers import densities
+from helpers import densities, smc
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from experiments.methods import region_masses, smc
+from experiments.methods import region_masses
 from experiments.pages.what_the_gain_is_made_of import evidence
 from experiments.problems import moons_redrawn
 

@@ -1,6 +1,9 @@
 """The order of the rooms: each imports only from those before it, and a page from no other page."""
 
+from helpers import smc
+
 import ast
+import json
 
 import pytest
 from chapters import ROOT
@@ -98,6 +101,11 @@ def test_settings_that_results_share_are_those_that_they_keep(shared, kept):
     for result in reversed(kept):
         found |= result.SETTINGS
     assert shared.SETTINGS.items() <= found.items()
+
+
+def test_particles_move_as_the_stored_masses_say():
+    moves = json.loads(json.dumps(smc.Settings()._asdict()))
+    assert moves.items() <= masses.SETTINGS.items()
 
 
 def test_every_module_of_the_experiments_is_in_a_room():

@@ -6,7 +6,8 @@ import re
 
 import pytest
 from chapters import ROOT, pages
-from test_book_rules import FENCE
+
+from tests.test_book_rules import FENCE
 
 GLOSSARY = ROOT / "book" / "glossary.md"
 # Also plain English, or a part of other terms: a pattern cannot tell which is meant.

@@ -113,20 +113,13 @@ def test_all_tasks_at_once_are_the_books_density():
     np.testing.assert_allclose(many_chains.all_at_once(position, observed), expected, rtol=1e-5)
 
 
-def test_what_is_stored_is_what_the_readme_prints_and_every_device_drew_from_the_same_posteriors():
+def test_what_is_stored_is_what_the_readme_prints():
     rows = read_result("scaling_out/many_chains")["rows"]
     assert [one["name"] for one in rows if "name" in one] == list(many_chains.units())
     # what `make results` would write
     assert many_chains.rows({one["name"]: one for one in rows if "name" in one}) == rows
     measured = [one for one in rows if "device" in one]
     assert program.table(rows) in (ROOT / "benchmarks/README.md").read_text()
-    # as the page has them
-    assert [one["device"].split()[0] for one in measured] == ["NVIDIA", "16", "2"]
     for one in measured:
         assert {timed["problem"] for timed in one["rows"]} == set(device.MOST)
         assert all(len(timed["microseconds"]) == device.ROUNDS for timed in one["rows"])
-        assert set(one["apart"]) == {"flat", "hierarchical", "hierarchical, all tasks at once"}
-        assert all(
-            z["largest"] < device.TOO_FAR and z["root_mean_square"] < 2
-            for z in one["apart"].values()
-        )

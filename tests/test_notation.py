@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 from chapters import ROOT, pages
-from test_book_rules import directives, read
+
+from tests.test_book_rules import directives, read
 
 NOTATION = ROOT / "book" / "notation.md"
 NAMED = r"\\(?:text|mathrm|operatorname)\*?\{[^}]*\}"  # words and names of functions

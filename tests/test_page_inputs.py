@@ -137,7 +137,7 @@ def before(book):
     ("module", "old", "new", "expected"),
     [
         (
-            "experiments.problems.moons_redrawn",
+            "experiments.methods.network_fits",
             "NUM_CHAINS = 4",
             "NUM_CHAINS = 5",
             {"rotation", "status"},

@@ -10,10 +10,10 @@ import time
 import jax
 import numpy as np
 import pytest
-from launch import LIMIT, starting
 
 from experiments.methods import checkpoints, joined_processes, sharded
 from experiments.problems import large_problems
+from tests.launch import LIMIT, starting
 
 SIZES = [
     "--data-size",

@@ -8,9 +8,9 @@ import time
 
 import numpy as np
 import pytest
-from launch import LIMIT, starting
 
 from experiments.methods import joined_processes
+from tests.launch import LIMIT, starting
 
 LOOP = """
 import sys, time

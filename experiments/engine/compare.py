@@ -11,8 +11,7 @@ ROUNDING = 1e-12  # relative to a number: sums in another order
 
 
 def compare(stored: Any, found: Any) -> tuple[int, float, list[str]]:
-    """Compare scores: how many numbers were compared, the largest difference in errors, and what is
-    wrong.
+    """Compare scores; return how many numbers, the largest difference in errors, what is wrong.
 
     Numbers under a key ``K`` that has a ``K_error`` beside it are compared: within `ERRORS` of both
     errors, or equal up to rounding. Where all that is stored is found again up to rounding, seconds
@@ -31,22 +30,16 @@ def compare(stored: Any, found: Any) -> tuple[int, float, list[str]]:
     try:
         old, new = _pairs(stored), _pairs(found)
         if not old or old.keys() != new.keys():
-            what = (
-                f"others: {sorted(old.keys() ^ new.keys())}"
-                if old
-                else "none, so that it compares nothing"
-            )
-            raise ValueError(
-                f"numbers with errors: given {what}, expected the same ones, stored and recomputed"
-            )
+            others = f"others: {sorted(old.keys() ^ new.keys())}"
+            given = others if old else "none, so that it compares nothing"
+            expected = "the same ones, stored and recomputed"
+            raise ValueError(f"numbers with errors: given {given}, expected {expected}")
     except ValueError as error:
         return 0, 0.0, [str(error)]
     away = {}
     for at, (value, error) in old.items():
-        gap, both = (
-            0.0 if _same(value, new[at][0]) else abs(value - new[at][0]),
-            math.hypot(error, new[at][1]),
-        )
+        gap = 0.0 if _same(value, new[at][0]) else abs(value - new[at][0])
+        both = math.hypot(error, new[at][1])
         away[at] = gap and (gap / both if both else math.inf)
     off = [
         f"{at}: given {new[at]}, expected {old[at]}: {away[at]:.3g} errors"
@@ -58,16 +51,12 @@ def compare(stored: Any, found: Any) -> tuple[int, float, list[str]]:
 
 def _same(one: Any, other: Any) -> bool:
     """Whether two leaves are equal, numbers up to rounding."""
-    numbers = all(
-        isinstance(leaf, (int, float)) and not isinstance(leaf, bool) for leaf in (one, other)
-    )
+    numbers = all(isinstance(a, (int, float)) and not isinstance(a, bool) for a in (one, other))
     return math.isclose(one, other, rel_tol=ROUNDING) if numbers else one == other
 
 
 def _pairs(scored: Any) -> dict[str, tuple[float, float]]:
-    """Return each number that has its error beside it, with that, by where it is; ValueError if the
-    two mismatch.
-    """
+    """Return, by place, each number that has its error beside it, with that; else ValueError."""
     leaves = _leaves(scored)
     above = {path[:i] for path in leaves for i in range(1, len(path) + 1)}
     found = {}

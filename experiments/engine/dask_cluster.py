@@ -26,9 +26,7 @@ CONFIG = {
 
 @contextlib.contextmanager
 def connected() -> Iterator[Client]:
-    """Yield a client of the cluster that Dask's configuration names, else of a worker for each core
-    of this machine.
-    """
+    """Yield a client of the cluster that Dask's configuration names, or of this machine's cores."""
     if dask.config.get("scheduler-address", None):
         with Client() as client:
             plan.say(f"{len(client.nthreads())} workers at {client.scheduler.address}")
@@ -55,9 +53,7 @@ def connected() -> Iterator[Client]:
 
 
 def dask_setup(worker: Any) -> None:
-    """Bind a worker of this machine's cluster to a core of its own. Dask calls this before it has
-    anything to do.
-    """
+    """Bind a worker of this machine's cluster to a core of its own, before Dask asks anything."""
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[int(worker.name) % len(cores)]})

@@ -10,25 +10,18 @@ from jaxtyping import ArrayLike
 
 
 def chosen_network() -> dict:
-    """Return the stored row of the flat network whose scales the one rule chooses: least NLL of
-    points held out.
-    """
+    """Return the row of the flat network whose scales leave the least NLL of held-out points."""
     return min(read_result("flat_bnn/prior_scale")["rows"], key=lambda row: row["held_out_nll"])
 
 
 def fifty_labels() -> dict[str, tuple[float, float]]:
-    """Accuracy in % and NLL on fresh test points of the sources' eighteen tasks, by model, the
-    exact answer first.
-    """
+    """Accuracy in % and NLL on fresh test points of the sources' tasks, by model, optimum first."""
     tasks = data.fresh_moons()
     optimum = metrics.scores(data.bayes_optimum(tasks, tasks.x_test), tasks.y_test)
     baselines = {row["name"]: row["scores"] for row in read_result("flat_bnn/baselines")["rows"]}
     shared = read_result("hierarchical_bnn/long_runs")["rows"][0]
-    (plain,) = (
-        row
-        for row in read_result("flat_bnn/prior_scale")["rows"]
-        if row["scales"] == [1.0, 1.0, 1.0]
-    )
+    flat = read_result("flat_bnn/prior_scale")["rows"]
+    (plain,) = (row for row in flat if row["scales"] == [1.0, 1.0, 1.0])
     of_chosen, of_plain = (
         {"accuracy %": 100 * row["test_accuracy"], "NLL": row["test_nll"]}
         for row in (chosen_network(), plain)
@@ -53,26 +46,19 @@ def chosen_less_hierarchical() -> np.ndarray:
 
 
 def nll_on_redraws(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """NLL of an arm on redrawn data sets, and whether it has mixed, both [redraw]; two arms have
+    """NLL of an arm on redrawn data sets, and whether it has mixed, both [redraw]; some arms have
     more of them.
     """
     (row,) = (
         row for row in read_result("what_the_gain_is_made_of/arms")["rows"] if row["name"] == name
     )
-    later = [
-        row[name] for row in read_result("what_the_gain_is_made_of/settled")["rows"] if name in row
-    ]
-    nll = row["nll"] + [one["nll"] for one in later]
-    mixed = [check["mixed"] for check in row["check"] + [one["check"] for one in later]]
-    return np.array(nll), np.array(mixed)
+    return np.array(row["nll"]), np.array([check["mixed"] for check in row["check"]])
 
 
 def paired_differences(
     one: str = "chosen over tasks", other: str = "shared, N+(0, 1)", unmixed: bool = False
 ) -> np.ndarray:
-    """NLL of one arm less another's on the redrawn data sets of both, if not ``unmixed`` where both
-    have mixed.
-    """
+    """NLL of one arm less another's on the redraws of both; ``unmixed``: of all of these."""
     of_both = [nll_on_redraws(name) for name in (one, other)]
     common = min(len(nll) for nll, _ in of_both)
     (nll_one, mixed_one), (nll_other, mixed_other) = (
@@ -82,8 +68,7 @@ def paired_differences(
 
 
 def chosen_less_input_layer() -> np.ndarray:
-    """NLL of the scales chosen over tasks, less that of a network whose input layer alone differs
-    between tasks.
+    """NLL of the scales chosen over tasks less that of a network whose input layer alone differs.
 
     The common weights of its layers have learnt scales, all scales N+(0, 5). On the redrawn data
     sets of both.
@@ -94,9 +79,7 @@ def chosen_less_input_layer() -> np.ndarray:
 
 
 def interval_text(differences: ArrayLike, form: str = "{:.3f} ± {:.3f}") -> str:
-    """Return the mean of paired differences and half of its 95 % interval, as pages show it:
-    without a negative 0.
-    """
+    """Return mean and half 95 % interval of paired differences, without a negative 0."""
     return form.format(*np.round(metrics.interval(differences), 3) + 0.0)
 
 

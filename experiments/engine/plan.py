@@ -93,9 +93,7 @@ def print_of(name: str, code: Code, *parts: str) -> str:
 
 
 def prints_of(name: str, code: Code) -> dict[str, str]:
-    """Return the fingerprints that a result bears: of ``unit``, and of all that makes a result of
-    what that returns.
-    """
+    """Return a result's fingerprints: of ``unit``, and of all that turns its draws into rows."""
     rest = print_of(name, code, "score", "rows", "units", "SETTINGS", "SMALL")
     return {"unit": print_of(name, code, "unit"), "score": rest}
 

@@ -12,9 +12,7 @@ import numpy as np
 
 
 def read(path: Path) -> Any:
-    """Return what a file of JSON or of arrays holds; None where it is missing, or unreadable, which
-    is said.
-    """
+    """Return what a file of JSON or arrays holds; None where missing, or (said) unreadable."""
     try:
         if path.suffix == ".json":
             return json.loads(path.read_text(encoding="utf-8"))

@@ -207,9 +207,8 @@ class _Speller(ast.NodeTransformer):
     def visit_ClassDef(self, node):
         for field in ("decorator_list", "bases", "keywords"):
             setattr(node, field, [self.visit(one) for one in getattr(node, field)])
-        plain = all(
-            isinstance(one, ast.Name) and one.id == "typing.NamedTuple" for one in node.bases
-        )
+        bases = [one.id if isinstance(one, ast.Name) else "" for one in node.bases]
+        plain = all(base == "typing.NamedTuple" for base in bases)
         if plain and not self.words:  # a library may read the name of any other
             node.name = ""
         outer, body = self.local, []
@@ -281,10 +280,8 @@ def _idle(node: object, in_class: bool = False) -> bool:
 def _only_imports(statement: ast.stmt) -> bool:
     """Whether a statement is an import, or a block of such, in which warnings may be silenced."""
     if isinstance(statement, (ast.With, ast.If)) and not getattr(statement, "orelse", []):
-        silent = (
-            ast.unparse(s).startswith("warnings.") or _only_imports(s) for s in statement.body
-        )
-        return all(silent)
+        body = [(ast.unparse(part), part) for part in statement.body]
+        return all(text.startswith("warnings.") or _only_imports(part) for text, part in body)
     return isinstance(statement, IMPORTS)
 
 

@@ -75,9 +75,7 @@ def run(
 
 
 def work(task: plan.Task, found: tuple[dict[str, np.ndarray], float] | None = None) -> tuple:
-    """Run a unit, on a worker, or score what was ``found`` of it: draws and seconds. Return `Done`
-    without the task.
-    """
+    """Run a unit, or score the draws and seconds ``found``; return `Done` without its task."""
     module, start = _trusted(task), time.perf_counter()
     if not task.prints[1]:
         scored = store.as_json(module.unit(**task.setting), task.name)
@@ -117,9 +115,7 @@ def _trusted(task: plan.Task) -> ModuleType:
 def _found_here(
     experiment: str, packages: tuple[str, ...], root: Path
 ) -> tuple[tuple[str, str], dict]:
-    """Return the fingerprints of the code that this process has imported, and the versions that are
-    not the lock's.
-    """
+    """Return fingerprints of the code imported here, and versions that are not the lock's."""
     for name, module in list(sys.modules.items()):  # as they are now: the files may change later
         if name.split(".")[0] in packages and getattr(module, "__file__", None):
             _imported.setdefault(name, Path(module.__file__).read_text(encoding="utf-8"))

@@ -9,9 +9,8 @@ import numpy as np
 def layer_draws(draws, layer):
     """Return the weights of a layer that differs between tasks, [..., task, in, out]."""
     sd = jnp.exp(draws["log_sd"][layer])[..., None, None, None]
-    return np.asarray(
-        draws["mean"][layer]["kernel"][..., None, :, :] + sd * draws["offset"][layer]["kernel"]
-    )
+    own = sd * draws["offset"][layer]["kernel"]
+    return np.asarray(draws["mean"][layer]["kernel"][..., None, :, :] + own)
 
 
 def harmonics(angles, orders=(1, 3)):
@@ -20,9 +19,7 @@ def harmonics(angles, orders=(1, 3)):
 
 
 def explained(design, target):
-    """Return R squared of each task predicted by least squares from the others; both [task, row,
-    column].
-    """
+    """R squared of each task predicted by least squares from the others; [task, row, column]."""
     error = 0.0
     for task in range(len(target)):
         rest = np.arange(len(target)) != task
@@ -39,8 +36,7 @@ def rotations(angles):
 
 
 def best_angles(weights, with_fixed_part=False, rounds=300):
-    """Return the angles by which the tasks' first layers [task, 2, unit] are best described as one
-    layer, turned.
+    """Return the angles by which first layers [task, 2, unit] are best one layer, turned.
 
     Alternating least squares; given the other parts each angle is the solution of a problem of
     Schonemann (1966). ``with_fixed_part``: the layer is a part that is the same for all tasks and
@@ -59,16 +55,13 @@ def best_angles(weights, with_fixed_part=False, rounds=300):
 
 
 def error_degrees(found, true):
-    """Return the root mean square distance of angles from the true ones, in degrees, up to a common
-    angle.
-    """
+    """Root mean square distance of angles from the true ones, degrees, up to a common angle."""
     off = np.exp(1j * (found - true))
     return float(np.degrees(np.sqrt((np.angle(off / off.mean()) ** 2).mean())))
 
 
 def to_common_axes(layers, rounds=10):
-    """Turn the units' axes of each draw of first layers [draw, task, 2, unit] so that all draws lie
-    close together.
+    """Turn the units' axes of first layers [draw, task, 2, unit] so that draws lie close.
 
     Where a first layer is nearly linear, units may be mixed by any orthogonal matrix that the next
     layer undoes, and a chain wanders among these mixtures. Orthogonal Procrustes, towards the mean

@@ -7,6 +7,7 @@ was fitted count nothing.
 """
 
 from helpers import svi, training
+from helpers.common import take
 
 from functools import partial
 
@@ -31,23 +32,13 @@ LAST = 35  # where the weights of the last layer begin
 NUM_ELBO, PATH = 20, 30  # draws for the ELBO at each step of a path, and its steps at most
 # a line search takes one more gradient; draws are weighed once more
 PATH_COST = 2 * PATH + NUM_ELBO * (PATH + 2)
-# The flow's hidden layer must be as wide as there are weights.
-GUIDES = autoguides.GUIDES | {
-    "flow": partial(autoguides.Flow, num_flows=2, hidden_dims=[six_tasks.SIZE])
-}
 PARTICLES = 10  # draws of a guide for each step of variational inference
 # A hidden layer of the flow has at least as many units as there are weights.
-GUIDES = autoguides.GUIDES | {
-    "flow": partial(autoguides.Flow, num_flows=2, hidden_dims=[six_tasks.SIZE])
-}
+FLOW = partial(autoguides.Flow, num_flows=2, hidden_dims=[six_tasks.SIZE])
+GUIDES = autoguides.GUIDES | {"flow": FLOW}
 BATCH = 10  # labels of a minibatch
 SNAPSHOTS, RANK = 100, 20  # of stochastic weight averaging
 DROPOUT_RATE = 1e-2  # learning rate
-
-
-def adam(rate, num_steps):
-    """Adam with a learning rate that falls to 0 along a cosine."""
-    return optax.adam(optax.cosine_decay_schedule(rate, num_steps))
 
 
 def climbs(key, task, count, num_steps, rate, loss=None):
@@ -57,7 +48,7 @@ def climbs(key, task, count, num_steps, rate, loss=None):
         return -six_tasks.log_density(vector, task) if loss is None else loss(vector)
 
     def climb(start):
-        return training.train(down, start, adam(rate, num_steps), num_steps)[0]
+        return training.train(down, start, training.decaying_adam(rate, num_steps), num_steps)[0]
 
     return jax.lax.map(climb, normal_starts(key, count))
 
@@ -80,38 +71,31 @@ def ensemble(key, task, budget, value, prior):
 
 
 def masked(vector, key, rate):
-    """Return the weights that a network has while units of both hidden layers are dropped with that
-    probability.
-    """
+    """Return the weights left while units of hidden layers are dropped with that probability."""
     keep = jax.random.bernoulli(key, 1 - rate, (2, 5)) / (1 - rate)
     second = (vector[10:LAST].reshape(5, 5) * keep[0][:, None]).ravel()
     return jnp.concatenate([vector[:10], second, vector[LAST:] * keep[1]])
 
 
 def dropout(key, task, budget, value):
-    """Monte Carlo dropout (Gal and Ghahramani 2016): ``value`` is the probability; the prior is the
-    weight decay.
-    """
+    """Monte Carlo dropout (Gal and Ghahramani 2016) of probability ``value``, prior as decay."""
     key_start, key_masks, key_draws = jax.random.split(key, 3)
-    optimizer = adam(DROPOUT_RATE, budget)
+    optimizer = training.decaying_adam(DROPOUT_RATE, budget)
 
     def loss(vector, key):
-        return -six_tasks.log_prior(vector) - six_tasks.log_likelihood(
-            masked(vector, key, value), task
-        )
+        of_prior = six_tasks.log_prior(vector)
+        return -of_prior - six_tasks.log_likelihood(masked(vector, key, value), task)
 
     def step(i, carry):
         vector, state = carry
-        updates, state = optimizer.update(
-            jax.grad(loss)(vector, jax.random.fold_in(key_masks, i)), state, vector
-        )
+        slope = jax.grad(loss)(vector, jax.random.fold_in(key_masks, i))
+        updates, state = optimizer.update(slope, state, vector)
         return optax.apply_updates(vector, updates), state
 
     start = normal_starts(key_start, 1)[0]
     vector, _ = jax.lax.fori_loop(0, budget, step, (start, optimizer.init(start)))
-    return fitted(
-        jax.vmap(lambda k: masked(vector, k, value))(jax.random.split(key_draws, NUM_DRAWS)), budget
-    )
+    keys = jax.random.split(key_draws, NUM_DRAWS)
+    return fitted(jax.vmap(lambda k: masked(vector, k, value))(keys), budget)
 
 
 def curvature(vector, task):
@@ -122,9 +106,7 @@ def curvature(vector, task):
 
 
 def laplace(key, task, budget, value, part):
-    """Laplace's method with the network made linear round the mode of the highest evidence (Immer
-    et al. 2021).
-    """
+    """Laplace's method, linear round the mode of the highest evidence (Immer et al. 2021)."""
     key_climb, key_draw = jax.random.split(key)
     num_steps = CLIMB - JACOBIAN
     tops = climbs(key_climb, task, budget // CLIMB, num_steps, value)
@@ -148,19 +130,16 @@ def laplace(key, task, budget, value, part):
 
 
 def swag(key, task, budget, value):
-    """Stochastic weight averaging, Gaussian (Maddox et al. 2019): ``value`` is the step of gradient
-    descent.
-    """
+    """Stochastic weight averaging, Gaussian (Maddox et al. 2019); ``value`` is the step size."""
     key_climb, key_batches, key_draw = jax.random.split(key, 3)
     half, size = budget // 2, task.y.shape[0]
     top = climbs(key_climb, task, 1, half, 1e-2)[0]
     block = half * (size // BATCH) // SNAPSHOTS
 
     def loss(vector, rows):
-        batch = jax.tree.map(lambda leaf: leaf[rows], (task.x, task.y, task.weight))
-        likelihood = six_tasks.log_likelihood(
-            vector, task._replace(x=batch[0], y=batch[1], weight=batch[2])
-        )
+        x, y, weight = take((task.x, task.y, task.weight), rows)
+        batch = task._replace(x=x, y=y, weight=weight)
+        likelihood = six_tasks.log_likelihood(vector, batch)
         return -six_tasks.log_prior(vector) - size / BATCH * likelihood
 
     def snapshot(vector, key):
@@ -180,21 +159,17 @@ def swag(key, task, budget, value):
 
 
 def paths(key, task, count, history):
-    """Return draws of the best normal of each path, their log densities and those of the normals,
-    [path, draw].
-    """
+    """Draws of each path's best normal, log densities there of target and normal, [path, draw]."""
     key_start, key_paths = jax.random.split(key)
-    density = partial(six_tasks.log_density, task=task)
+    density, starts = partial(six_tasks.log_density, task=task), normal_starts(key_start, count)
     sizes = {"num_samples": NUM_ELBO, "maxiter": PATH, "maxcor": int(history)}
-    return multipathfinder.multi_approximate(
-        key_paths, density, normal_starts(key_start, count), **sizes
-    )[0]
+    return multipathfinder.multi_approximate(key_paths, density, starts, **sizes)[0]
 
 
 def pathfinder(key, task, budget, value):
     """One path (Zhang et al. 2022): ``value`` is the length of the optimiser's memory."""
     key_path, key_draw = jax.random.split(key)
-    state = jax.tree.map(lambda leaf: leaf[0], paths(key_path, task, 1, value).path_states)
+    state = take(paths(key_path, task, 1, value).path_states, 0)
     return fitted(blackjax.vi.pathfinder.sample(key_draw, state, NUM_DRAWS)[0], PATH_COST)
 
 
@@ -203,10 +178,12 @@ def multipathfinder_(key, task, budget, value):
     count = budget // PATH_COST
     batch = max(size for size in range(1, 31) if count % size == 0) if count > 30 else count
     key_paths, key_draw = jax.random.split(key)
-    keys = jax.random.split(key_paths, count // batch)
-    found = jax.lax.map(
-        lambda k: (lambda s: (s.samples, s.logp, s.logq))(paths(k, task, batch, value)), keys
-    )
+
+    def some(key):
+        found = paths(key, task, batch, value)
+        return found.samples, found.logp, found.logq
+
+    found = jax.lax.map(some, jax.random.split(key_paths, count // batch))
     samples, logp, logq = (leaf.reshape(-1, *leaf.shape[3:]) for leaf in found)
     ratios = jnp.where(jnp.isfinite(logp - logq), logp - logq, -1e30)
     weights, _ = psis_weights(ratios)
@@ -215,16 +192,13 @@ def multipathfinder_(key, task, budget, value):
 
 
 def guide(key, task, budget, value, name):
-    """Stochastic variational inference with NumPyro's guide of a name; ``value`` is the first
-    learning rate.
-    """
-    key_fit, key_draw = jax.random.split(key)
+    """Variational inference with the guide of a name; ``value`` is the first learning rate."""
     num_steps = budget // PARTICLES
     loss = svi.ELBO if name == "mean-field" else Trace_ELBO(num_particles=PARTICLES)
-    optimizer = optax.chain(optax.clip_by_global_norm(10.0), adam(value, num_steps))
-    model, of_model = partial(flat_model, six_tasks.NETWORK), GUIDES[name]
-    found = svi.run(
-        key_fit, model, of_model, (task,), num_steps=num_steps, loss=loss, optimizer=optimizer
+    optimizer = training.clipped_adam(value, num_steps)
+    settings = {"num_steps": num_steps, "loss": loss, "optimizer": optimizer}
+    model = partial(flat_model, six_tasks.NETWORK)
+    draws, _ = autoguides.fit_and_draw(
+        jax.random.split(key), model, GUIDES[name], (task,), NUM_DRAWS, **settings
     )
-    draws = svi.draw(key_draw, model, of_model, found.params, (task,), NUM_DRAWS)
     return fitted(six_tasks.vector_of(svi.network_position(draws)), num_steps * PARTICLES)

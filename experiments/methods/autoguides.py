@@ -18,8 +18,7 @@ from numpyro.infer.autoguide import AutoLaplaceApproximation
 
 
 class Flow(autoguide.AutoIAFNormal):
-    """NumPyro's inverse autoregressive guide, then a location and a scale of each unknown, so that
-    it can start narrow.
+    """NumPyro's inverse autoregressive guide, located and scaled last, so that it can start narrow.
 
     Without it the flow starts as wide as N(0, 1) round zero.
     """
@@ -29,10 +28,8 @@ class Flow(autoguide.AutoIAFNormal):
     def _get_posterior(self):
         flow = super()._get_posterior()
         loc = numpyro.param(f"{self.prefix}_loc", self._init_latent)
-        scale = jnp.full(self.latent_dim, self._init_scale)
-        scale = numpyro.param(
-            f"{self.prefix}_scale", scale, constraint=constraints.softplus_positive
-        )
+        start, positive = jnp.full(self.latent_dim, self._init_scale), constraints.softplus_positive
+        scale = numpyro.param(f"{self.prefix}_scale", start, constraint=positive)
         last = IndependentTransform(AffineTransform(loc, scale), 1)
         return dist.TransformedDistribution(flow.base_dist, [*flow.transforms, last])
 
@@ -45,11 +42,19 @@ GUIDES = {
 }
 
 
+def fit_and_draw(
+    keys: Key[Array, "2"], model: Callable, guide: Callable, args: tuple, num_draws: int, **settings
+) -> tuple[dict, svi.Fit]:
+    """Fit a guide by ``svi.run`` and its settings; return draws by site, [draw], and the fit."""
+    key_fit, key_draw = keys
+    fit = svi.run(key_fit, model, guide, args, **settings)
+    return svi.draw(key_draw, model, guide, fit.params, args, num_draws), fit
+
+
 def log_weights(
     key: Key[Array, ""], model: Callable, guide: Callable, params: dict, args: tuple, num_draws: int
 ) -> Float[Array, " draw"]:
-    """Return log p(y, w) - log q(w) at draws w of a fitted guide: their mean is the ELBO, their
-    tail gives k-hat.
+    """Return log p(y, w) - log q(w) at draws w of a guide; mean: the ELBO; tail: k-hat.
 
     ValueError: no draws; NumPyro's Laplace guide, which is a point while it is fitted.
     """
@@ -58,12 +63,7 @@ def log_weights(
     with mixed_types():
         ready = svi.made(key_set_up, model, guide, args)
         if isinstance(ready, AutoLaplaceApproximation):
-            raise ValueError(
-                "guide: given AutoLaplaceApproximation, whose "
-                "ELBO is that of a point; expected another"
-            )
-        elbo = Trace_ELBO()
-        return -jax.lax.map(
-            lambda k: elbo.loss(k, params, model, ready, *args),
-            jax.random.split(key_draw, num_draws),
-        )
+            given = "AutoLaplaceApproximation, whose ELBO is that of a point"
+            raise ValueError(f"guide: given {given}; expected another")
+        keys, elbo = jax.random.split(key_draw, num_draws), Trace_ELBO()
+        return -jax.lax.map(lambda k: elbo.loss(k, params, model, ready, *args), keys)

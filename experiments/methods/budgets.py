@@ -1,5 +1,7 @@
 """What a method gives for one task, and how chains spend what they may."""
 
+from helpers.sgmcmc import position_of
+
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,6 +13,7 @@ from experiments.problems import six_tasks
 
 NUM_CHAINS = 4
 MOST = 4000  # draws kept of a chain; of longer runs every so many-th
+MOST_OF_ALL = NUM_CHAINS * MOST  # where there are more chains
 NUM_DRAWS = 4000  # independent ones of a distribution that was fitted: they take no gradients
 SHARE = 0.2  # of a chain that has no warm-up of its own: thrown away
 
@@ -50,34 +53,40 @@ def normal_starts(key: Array, count: int) -> Float[Array, "start 40"]:
     return jax.random.normal(key, (count, six_tasks.SIZE))
 
 
+def walk(key: Array, step: Callable, state: Any, num_steps: int) -> Any:
+    """Return the state after so many of ``step(key, state)``."""
+    return jax.lax.fori_loop(0, num_steps, lambda i, s: step(jax.random.fold_in(key, i), s), state)
+
+
 def steps(
-    key: Array, step: Callable, state: Any, num_steps: int, position: Callable, most: int = MOST
-) -> Any:
-    """Take steps of a fixed cost, ``step(key, state)``; return positions of at most so many, evenly
-    spaced.
-    """
+    key: Array,
+    step: Callable,
+    state: Any,
+    num_steps: int,
+    most: int = MOST,
+    position: Callable = position_of,
+) -> tuple[Any, Any]:
+    """Walk on; return the last state, and positions of at most so many steps, evenly spaced."""
     kept = min(num_steps, most)
-    thin = num_steps // kept
 
     def one(state, key):
-        state = jax.lax.fori_loop(0, thin, lambda i, s: step(jax.random.fold_in(key, i), s), state)
+        state = walk(key, step, state, num_steps // kept)
         return state, position(state)
 
-    return jax.lax.scan(one, state, jax.random.split(key, kept))[1]
+    return jax.lax.scan(one, state, jax.random.split(key, kept))
 
 
 def spend(
-    key: Array, step: Callable, state: Any, left: Array, cost: Array, position: Callable, most: int
-) -> Any:
-    """Take steps of unknown cost, ``step(key, state) -> state, gradients``, until so many gradients
-    are spent.
+    key: Array, step: Callable, state: Any, left: Array, cost: Array, most: int = MOST
+) -> tuple[Array, Array, Array]:
+    """Take ``step(key, state) -> state, gradients`` until so many gradients are spent.
 
     Ten steps are taken in any case. ``cost`` is the mean cost so far: by it draws are thinned to at
     most ``most``. Returns positions [most, ...], how many of them there are, and the gradients
     spent.
     """
     thin = jnp.maximum(1, jnp.ceil(left / (cost * most))).astype(int)
-    begin = position(state)
+    begin = position_of(state)
 
     def unfinished(carry):
         number, spent, *_ = carry
@@ -93,7 +102,7 @@ def spend(
             return state, spent + used
 
         state, spent = jax.lax.fori_loop(0, thin, inner, (state, spent))
-        return number + 1, spent, state, kept.at[number].set(position(state))
+        return number + 1, spent, state, kept.at[number].set(position_of(state))
 
     carry = 0, jnp.float32(0.0), state, jnp.zeros((most, *begin.shape), begin.dtype)
     number, spent, _, kept = jax.lax.while_loop(unfinished, one, carry)

@@ -21,8 +21,7 @@ from experiments.problems import six_tasks
 SEED = 9002
 FLAT = densities.flat_log_density(six_tasks.NETWORK)
 FEWEST = 20  # of draws of warm-up, tries or particles, below which a method is not said to be one
-# of the book's sampler, by its largest tree depth: gradients of a draw, as guessed
-STEPS = {4: 14, 5: 28, 6: 42}
+A_DRAW = {4: 14, 5: 28, 6: 42}  # gradients of the book's sampler, as guessed, by largest tree depth
 NUM_GROUPS = 4
 FIT, SAMPLE, OTHER = "fits", "samples", "another target"
 
@@ -45,9 +44,8 @@ def _ensemble(budget, value):
 
 def _fewer(what: str, count: Callable) -> Callable:
     """Return the reason of a cell that has too few of something."""
-    return lambda budget, value: (
-        "" if count(budget, value) >= FEWEST else f"fewer than {FEWEST} {what}"
-    )
+    reason = f"fewer than {FEWEST} {what}"
+    return lambda budget, value: "" if count(budget, value) >= FEWEST else reason
 
 
 def _path(budget, value):
@@ -58,15 +56,22 @@ def _paths(budget, value):
     return "" if budget >= 2 * approximations.PATH_COST else "only one path"
 
 
-RATES = [1e-2, 3e-2, 1e-1]
-SLOW = [3e-3, 1e-2, 3e-2]
+RATE, RATES, SLOW = "learning rate", [1e-2, 3e-2, 1e-1], [3e-3, 1e-2, 3e-2]
+ACCEPTANCES, STEPS = [0.7, 0.8, 0.9], [100, 300, 1000]
 BOOK = "the book's sampler"
+FEWER = {
+    "tries": _fewer("tries a chain", lambda b, v: b / NUM_CHAINS / samplers.A_STEP / v),
+    "ChEES": _fewer("draws of warm-up a chain", lambda b, v: b / v / 3 / 20),
+    "MEADS": _fewer("steps of warm-up", lambda b, v: b // int(v) // 3),
+    "MILE": _fewer("steps of tuning", lambda b, v: b / v * 0.4 / 3),
+    "NUTS": _fewer("draws of warm-up a chain", lambda b, v: samplers.warmup_draws(b)),
+    BOOK: _fewer("draws of warm-up a chain", lambda b, v: _warmup(b, int(v))),
+    "particles": _fewer("particles", many_chain_samplers.num_particles),
+}
 METHODS = {
-    "MAP": Method(approximations.most_probable, "learning rate", RATES, FIT),
+    "MAP": Method(approximations.most_probable, RATE, RATES, FIT),
     **{
-        f"Laplace, {part}": Method(
-            partial(approximations.laplace, part=part), "learning rate", RATES, FIT
-        )
+        f"Laplace, {part}": Method(partial(approximations.laplace, part=part), RATE, RATES, FIT)
         for part in ("full", "diagonal", "last layer")
     },
     "SWAG": Method(approximations.swag, "step size", [1e-3, 3e-3, 1e-2], FIT),
@@ -75,7 +80,7 @@ METHODS = {
         approximations.multipathfinder_, "memory", [5, 10, 20], FIT, _paths, resampled=True
     ),
     **{
-        f"SVI, {name}": Method(partial(approximations.guide, name=name), "learning rate", SLOW, FIT)
+        f"SVI, {name}": Method(partial(approximations.guide, name=name), RATE, SLOW, FIT)
         for name in ("mean-field", "low-rank", "full-rank", "flow")
     },
     "SGLD": Method(
@@ -86,89 +91,38 @@ METHODS = {
     ),
     "MCLMC": Method(samplers.mclmc, "energy variance", [5e-5, 5e-4, 5e-3], SAMPLE),
     "MCLMC, adjusted": Method(
-        samplers.adjusted,
-        "steps a trajectory",
-        [2, 8, 32],
-        SAMPLE,
-        _fewer("tries a chain", lambda b, v: b / NUM_CHAINS / samplers.A_STEP / v),
+        samplers.adjusted, "steps a trajectory", [2, 8, 32], SAMPLE, FEWER["tries"]
     ),
     "MALA": Method(samplers.mala, "step size", [3e-3, 1e-2, 3e-2], SAMPLE),
-    "ChEES": Method(
-        many_chain_samplers.chees,
-        "chains",
-        [8, 16, 32],
-        SAMPLE,
-        _fewer("draws of warm-up a chain", lambda b, v: b / v / 3 / 20),
-    ),
-    "MEADS": Method(
-        many_chain_samplers.meads,
-        "chains",
-        [16, 32, 64],
-        SAMPLE,
-        _fewer("steps of warm-up", lambda b, v: b // int(v) // 3),
-    ),
-    "MILE": Method(
-        samplers.mile,
-        "chains",
-        [4, 8, 16],
-        SAMPLE,
-        _fewer("steps of tuning", lambda b, v: b / v * 0.4 / 3),
-    ),
+    "ChEES": Method(many_chain_samplers.chees, "chains", [8, 16, 32], SAMPLE, FEWER["ChEES"]),
+    "MEADS": Method(many_chain_samplers.meads, "chains", [16, 32, 64], SAMPLE, FEWER["MEADS"]),
+    "MILE": Method(samplers.mile, "chains", [4, 8, 16], SAMPLE, FEWER["MILE"]),
     **{
         f"NUTS, {metric}": Method(
-            partial(samplers.nuts, metric=metric),
-            "acceptance",
-            [0.7, 0.8, 0.9],
-            SAMPLE,
-            _fewer("draws of warm-up a chain", lambda b, v: samplers.warmup_draws(b)),
+            partial(samplers.nuts, metric=metric), "acceptance", ACCEPTANCES, SAMPLE, FEWER["NUTS"]
         )
         for metric in ("Stan", "Fisher")
     },
-    BOOK: Method(
-        None,
-        "tree depth",
-        [4, 5, 6],
-        SAMPLE,
-        _fewer("draws of warm-up a chain", lambda b, v: _warmup(b, int(v))),
-    ),
+    BOOK: Method(None, "tree depth", [4, 5, 6], SAMPLE, FEWER[BOOK]),
     "tempered SMC": Method(
-        many_chain_samplers.tempered,
-        "moves",
-        [1, 2, 5],
-        SAMPLE,
-        _fewer(
-            "particles",
-            lambda b, v: int(
-                b / (many_chain_samplers.POWERS * (v * many_chain_samplers.LEAPFROG + 2))
-            ),
-        ),
-        resampled=True,
+        many_chain_samplers.tempered, "moves", [1, 2, 5], SAMPLE, FEWER["particles"], resampled=True
     ),
-    "deep ensemble": Method(
-        partial(approximations.ensemble, prior=False),
-        "steps a member",
-        [100, 300, 1000],
-        OTHER,
-        _ensemble,
-    ),
-    "ensemble of modes": Method(
-        partial(approximations.ensemble, prior=True),
-        "steps a member",
-        [100, 300, 1000],
-        OTHER,
-        _ensemble,
-    ),
+    **{
+        name: Method(
+            partial(approximations.ensemble, prior=prior), "steps a member", STEPS, OTHER, _ensemble
+        )
+        for name, prior in (("deep ensemble", False), ("ensemble of modes", True))
+    },
     "MC dropout": Method(approximations.dropout, "dropped share", [0.05, 0.1, 0.2], OTHER),
 }
 
 
 def _warmup(budget, depth):
-    return min(300, int(budget / NUM_CHAINS / 2 / STEPS[depth]))
+    return min(300, int(budget / NUM_CHAINS / 2 / A_DRAW[depth]))
 
 
 def run(name: str, kind: str, budget: int, value: float, seed: int) -> dict:
-    """Run a method on all tasks of a kind; return mean predictions, quantiles of p, ESS, gradients
-    and seconds.
+    """Run a method on tasks; return mean predictions, quantiles of p, ESS, gradients, seconds.
 
     ValueError: no such method, or a cell that is not defined.
     """
@@ -185,15 +139,11 @@ def run(name: str, kind: str, budget: int, value: float, seed: int) -> dict:
         else:
             drawn, seconds = _mapped(name, key, kind, budget, value)
     linear = name.startswith("Laplace")
-    each = [
-        _of_task(take(drawn, task), problem.x[task], linear, method)
-        for task in range(len(problem.y))
-    ]
+    places = range(len(problem.y))
+    each = [_of_task(take(drawn, at), problem.x[at], linear, method) for at in places]
     found = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
-    return found | {
-        "gradients": np.asarray(drawn.gradients, np.float64),
-        "seconds": np.array(seconds),
-    }
+    gradients = np.asarray(drawn.gradients, np.float64)
+    return found | {"gradients": gradients, "seconds": np.array(seconds)}
 
 
 @lru_cache(maxsize=4)
@@ -211,9 +161,7 @@ def in_turn(name, budget, value):
 
 
 def _mapped(name, key, kind, budget, value):
-    """Run a method on one task after the other; return the seconds of the processor it took,
-    too.
-    """
+    """Run a method on one task after the other; return the processor's seconds, too."""
     observed, program = six_tasks.problem(kind).observed, _program(name, kind, budget, value)
     keys = jax.random.split(key, len(observed.y))
     begun = time.process_time()
@@ -223,16 +171,14 @@ def _mapped(name, key, kind, budget, value):
 
 
 def _book(key, problem, budget, value):
-    """Run ``mcmc.sample``. Its warm-up by NUTS is counted as if every trajectory were of the
-    largest length.
-    """
+    """Run ``mcmc.sample``; all trajectories of its NUTS count as if they were the longest."""
     depth, shape = int(value), (len(problem.y), NUM_CHAINS)
     key_start, key_chains = jax.random.split(key)
     starts = six_tasks.params_of(jax.random.normal(key_start, (*shape, six_tasks.SIZE)))
     warmup = _warmup(budget, depth)
     by_nuts = 3 * warmup // 4
-    spent = by_nuts * (2**depth - 1) + (warmup - by_nuts) * STEPS[depth]
-    draws = max(10, int((budget / NUM_CHAINS - spent) / STEPS[depth]))
+    spent = by_nuts * (2**depth - 1) + (warmup - by_nuts) * A_DRAW[depth]
+    draws = max(10, int((budget / NUM_CHAINS - spent) / A_DRAW[depth]))
     sizes = {"num_warmup": warmup, "num_samples": draws, "max_tree_depth": depth}
     posterior = mcmc.sample(key_chains, FLAT, starts, tasks=problem.observed, **sizes)
     tuning = np.asarray(posterior.warmup.mean_steps).sum(axis=1) * (warmup - by_nuts)
@@ -245,9 +191,7 @@ def _book(key, problem, budget, value):
 
 @partial(jax.jit, static_argnames="linear")
 def predicted(vectors, centre, x, linear):
-    """Return p of the networks [draw, point]; of a network that is expanded to first order, if
-    ``linear``.
-    """
+    """Return p of networks [draw, point]; if ``linear``, of a network expanded to first order."""
 
     def one(vector):
         if not linear:
@@ -259,20 +203,14 @@ def predicted(vectors, centre, x, linear):
 
 
 def _of_task(drawn, x, linear, method):
-    """Summarise one task: the mean of all draws, those of four groups of them, quantiles of p, ESS
-    of predictions.
-    """
+    """Summarise one task: mean p of all draws and of four groups, quantiles, ESS of p."""
     pairs = zip(drawn.vectors, drawn.count, strict=True)
     p = [np.asarray(predicted(chain, drawn.centre, x, linear))[:count] for chain, count in pairs]
-    parts = (
-        p
-        if len(p) > 1
-        else [block if len(block) else p[0] for block in np.array_split(p[0], NUM_GROUPS)]
-    )
+    blocks = [block if len(block) else p[0] for block in np.array_split(p[0], NUM_GROUPS)]
+    parts = p if len(p) > 1 else blocks
     groups = [np.mean([part.mean(axis=0) for part in group], axis=0) for group in _grouped(parts)]
-    mean = np.average(
-        [chain.mean(axis=0) for chain in p], axis=0, weights=[len(chain) for chain in p]
-    )
+    means, counts = [chain.mean(axis=0) for chain in p], [len(chain) for chain in p]
+    mean = np.average(means, axis=0, weights=counts)
     if method.resampled:  # one run does not know its Monte Carlo error
         groups = NUM_GROUPS * [mean]
     some, fewest = [chain[:, : six_tasks.NUM_SPREAD] for chain in p], min(len(chain) for chain in p)

@@ -19,31 +19,27 @@ import orbax.checkpoint as ocp
 
 @contextlib.contextmanager
 def opened(folder: Path, settings: dict) -> Iterator[ocp.CheckpointManager]:
-    """Yield Orbax's manager of the steps of a run; every process opens it. A step is there whole or
-    not at all.
+    """Yield Orbax's manager of a run's steps, in every process. A step is whole or not there.
 
     ValueError: the folder has a run of other settings, which are JSON.
     """
-    options = ocp.CheckpointManagerOptions(
-        enable_async_checkpointing=False, cleanup_tmp_directories=True
-    )
+    options = {"enable_async_checkpointing": False, "cleanup_tmp_directories": True}
+    options = ocp.CheckpointManagerOptions(**options)
     with ocp.CheckpointManager(
         Path(folder).resolve(), options=options, item_names=("tree", "settings")
     ) as manager:
         if manager.latest_step() is not None:
             step = manager.latest_step()
-            found = manager.restore(step, args=ocp.args.Composite(settings=ocp.args.JsonRestore()))[
-                "settings"
-            ]
+            args = ocp.args.Composite(settings=ocp.args.JsonRestore())
+            found = manager.restore(step, args=args)["settings"]
             other = {
                 name: (found.get(name), settings[name])
                 for name in settings
                 if found.get(name) != settings[name]
             }
             if other:
-                raise ValueError(
-                    f"folder: given {folder} with a run of other (found, expected) settings {other}"
-                )
+                other = f"with a run of other (found, expected) settings {other}"
+                raise ValueError(f"folder: given {folder} {other}")
         yield manager
 
 
@@ -57,9 +53,8 @@ def save(manager: ocp.CheckpointManager, step: int, tree: Any, settings: dict) -
 def read(manager: ocp.CheckpointManager, step: int, like: Any) -> Any:
     """Return a step, as a tree like that one, with arrays of NumPy."""
     found = manager.restore(step, args=ocp.args.Composite(tree=ocp.args.StandardRestore()))["tree"]
-    return jax.tree.unflatten(
-        jax.tree.structure(like), [np.asarray(found[name]) for name, _ in _named(like)]
-    )
+    leaves = [np.asarray(found[name]) for name, _ in _named(like)]
+    return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
 
 def _named(tree):

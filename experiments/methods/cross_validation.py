@@ -15,9 +15,7 @@ FOLDS = 5
 
 
 def in_folds(values):
-    """Return [fold, ..., point of the fold] of [..., point]; the points' order is random, so any
-    folds will do.
-    """
+    """Return [fold, ..., point of the fold] of [..., point], whose order is random."""
     return np.stack([np.asarray(values)[..., k::FOLDS] for k in range(FOLDS)])
 
 
@@ -35,9 +33,8 @@ def fit_folds(key, tasks, scales, **sizes):
     """
     num_tasks, num_points = tasks.y_train.shape
     x, y = (np.concatenate(FOLDS * [a]) for a in (tasks.x_train, tasks.y_train))
-    observed = densities.observe(
-        x, y, scales, weight=np.repeat(seen(num_points), num_tasks, axis=0)
-    )
+    weight = np.repeat(seen(num_points), num_tasks, axis=0)
+    observed = densities.observe(x, y, scales, weight=weight)
     fit = network_fits.fit_flat(key, observed, **sizes)
     p = np.asarray(network_fits.flat_probabilities(fit.draws, x))
     p = p.reshape(*p.shape[:2], FOLDS, num_tasks, num_points)
@@ -47,9 +44,7 @@ def fit_folds(key, tasks, scales, **sizes):
 
 
 def nll_by_task(p, tasks):
-    """Return the NLL of the points left out, [task], of their probabilities [fold, task, point of
-    the fold].
-    """
+    """Return the NLL [task] of points left out, of their p [fold, task, point of the fold]."""
     # [p or y, task, fold, point of the fold]
     pairs = np.stack([p, in_folds(tasks.y_train)]).swapaxes(1, 2)
     return np.array([scoring.score_of(*of_task)["nll"] for of_task in zip(*pairs, strict=True)])
@@ -57,8 +52,8 @@ def nll_by_task(p, tasks):
 
 def ranked(key, tasks, triples, **sizes):
     """Return the NLL of points left out under each triple of scales, [triple, task]."""
-    each = (
-        fit_folds(jax.random.fold_in(key, i), tasks, one, **sizes)[1]
-        for i, one in enumerate(triples)
-    )
-    return np.array([nll_by_task(p.mean(axis=(0, 1)), tasks) for p in each])
+    found = []
+    for i, scales in enumerate(triples):
+        p = fit_folds(jax.random.fold_in(key, i), tasks, scales, **sizes)[1]
+        found.append(nll_by_task(p.mean(axis=(0, 1)), tasks))
+    return np.array(found)

@@ -5,8 +5,7 @@ from jaxtyping import Array, Float
 
 
 def crps(draws: Float[Array, "*draw point"], y: Float[Array, " point"]) -> float:
-    """Return the mean continuous ranked probability score of draws of the predictive, noise
-    included.
+    """Return the mean continuous ranked probability score of predictive draws, noise included.
 
     E|X - y| - E|X - X'| / 2 for independent X, X' (Gneiting and Raftery 2007, eq. 21), estimated
     without bias from distinct pairs. In the unit of y; smaller is better; of a single value it is

@@ -13,8 +13,7 @@ from scipy import optimize, special
 def log_evidence(
     log_likelihood: Float[Array, "power draw"], powers: Float[Array, " power"]
 ) -> float:
-    """Return log p(y) = log of the likelihood's mean over the prior, by bridge sampling from power
-    to power.
+    """Return log p(y), the log of the likelihood's mean over the prior, by bridge sampling.
 
     Row k holds the log likelihoods of draws from prior * likelihood ** powers[k]. Each ratio of
     neighbouring normalizing constants is the optimal bridge estimate (Meng and Wong 1996; with
@@ -37,9 +36,8 @@ def log_evidence(
             "expected [power, draw] and [power], none 0, and none"
         )
     if len(powers) < 2 or powers[0] != 0 or powers[-1] != 1 or not (np.diff(powers) > 0).all():
-        raise ValueError(
-            f"powers: given {powers.tolist()}, expected increasing numbers from 0 to 1"
-        )
+        expected = "increasing numbers from 0 to 1"
+        raise ValueError(f"powers: given {powers.tolist()}, expected {expected}")
     steps = np.diff(powers)[:, None]
     return float(
         sum(
@@ -52,8 +50,7 @@ def log_evidence(
 def log_evidence_error(
     log_likelihood: Float[Array, "power chain draw"], powers: Float[Array, " power"]
 ) -> float:
-    """Return the Monte Carlo standard error of ``log_evidence``, from 20 stretches of every chain,
-    estimated apart.
+    """Return the Monte Carlo standard error of ``log_evidence``, from 20 stretches of each chain.
 
     A stretch must be long against the time in which a chain forgets. The error has 19 degrees of
     freedom.
@@ -83,8 +80,7 @@ def _ratio(below, above):
 
 
 def laplace(log_density: float, precision: Float[Array, "unknown unknown"]) -> float:
-    """Return the log of the mass under one mode: its log density and minus the Hessian there
-    (MacKay 1992).
+    """Return the log of a mode's mass from log density and minus the Hessian there (MacKay 1992).
 
     Raises:
         ValueError: a matrix that is not square, symmetric and positive definite, which no mode has.
@@ -95,23 +91,20 @@ def laplace(log_density: float, precision: Float[Array, "unknown unknown"]) -> f
         or precision.shape[0] != precision.shape[1]
         or not np.isfinite(precision).all()
     ):
-        raise ValueError(
-            f"precision: given shape {precision.shape}, expected a square matrix of finite numbers"
-        )
+        expected = "a square matrix of finite numbers"
+        raise ValueError(f"precision: given shape {precision.shape}, expected {expected}")
     eigenvalues = np.linalg.eigvalsh((precision + precision.T) / 2)
     if eigenvalues.min() <= 0:
         raise ValueError(
             f"precision: given a least eigenvalue of {eigenvalues.min():.3g}, "
             "expected positive ones"
         )
-    return float(
-        log_density + 0.5 * (len(eigenvalues) * np.log(2 * np.pi) - np.log(eigenvalues).sum())
-    )
+    log_det = np.log(eigenvalues).sum()
+    return float(log_density + 0.5 * (len(eigenvalues) * np.log(2 * np.pi) - log_det))
 
 
 def log_copies(hidden: int, odd: bool = True) -> float:
-    """Return the log of the number of copies of a network of one hidden layer: H!, times 2^H if the
-    activation is odd.
+    """Return the log of how many copies a network of one hidden layer has: H!, times 2^H if odd.
 
     Raises:
         ValueError: a number of units that is not an integer of 1 or more.

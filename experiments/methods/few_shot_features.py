@@ -28,8 +28,7 @@ OF_LABELS, OF_SOURCE = (
 
 
 class Moments(NamedTuple):
-    """Mean and covariance of the hidden layer's weights, and the covariance of a class's output
-    weights.
+    """Mean and covariance of the hidden layer's weights, covariance of a class's output weights.
 
     Both covariances are scaled to a mean variance of 1.
     """
@@ -94,24 +93,19 @@ def _source_path(key, x, y):
 
 
 def mean_hidden(redraw):
-    """Return the hidden weights of the trained network, averaged over snapshots: all that is learnt
-    starts there.
-    """
+    """Return the trained network's hidden weights, mean of snapshots, where learning starts."""
     return source_path(redraw)[:, :HIDDEN].mean(axis=0)
 
 
 def of_one_network(redraw):
-    """Return moments of one network's snapshots; a class's output weights vary over snapshots and
-    base classes.
-    """
+    """Return moments of one network's snapshots, of output weights over base classes, too."""
     path = source_path(redraw)
     return moments(path[:, :HIDDEN], path[:, HIDDEN:].reshape(len(path), FEATURES, -1))
 
 
 @lru_cache(maxsize=1)
 def of_many_tasks(redraw):
-    """Return moments over networks of few-shot tasks on base classes, all fine-tuned from the one
-    trained network.
+    """Return moments over networks of few-shot tasks on base classes, fine-tuned from one start.
 
     From one start they stay copies of one another unit by unit, so that their mean and covariance
     mean something.
@@ -135,8 +129,7 @@ def of_many_tasks(redraw):
 
 
 def moments(hidden, output):
-    """Return half the diagonal and half the low-rank covariance of hidden weights [network,
-    weight], as SWAG's.
+    """Return half the diagonal and half the low-rank covariance of weights [network, weight].
 
     The covariance of output weights, [network, feature, class], is of what tells classes apart,
     since what all classes of a network share changes no probability; half of it is the diagonal,
@@ -160,9 +153,7 @@ def isotropic(mean):
 
 
 def start_of(redraw):
-    """Return the trained network's hidden weights with output weights of 0, since the classes are
-    new.
-    """
+    """Return the trained hidden weights with output weights of 0, since the classes are new."""
     return np.concatenate([mean_hidden(redraw), np.zeros(SIZE - HIDDEN, np.float32)])
 
 
@@ -174,9 +165,7 @@ def features(vector, x):
 
 
 def fine_tune(vector, seen, steps):
-    """Return every task's weights after so many steps of Adam from one start, [task, number of
-    steps, weight].
-    """
+    """Return weights after so many steps of Adam from one start, [task, number, weight]."""
     every = min(steps)  # which divides the others
     return _fine_tune(vector, seen, max(steps), every)[:, np.array(steps) // every - 1]
 
@@ -229,9 +218,7 @@ def fine_tuning(redraw):
 
 
 def ridge(redraw, arm):
-    """Predict from pixels or from trained features by a linear model, with the penalty that is best
-    on tuning tasks.
-    """
+    """Predict from pixels or features linearly, by the penalty that is best on tuning tasks."""
     _, tuning, tasks = few_shot_digits.problem(redraw)
     start = start_of(redraw)
 

@@ -21,8 +21,7 @@ from tensorflow_probability.substrates.jax import distributions as tfd
 
 
 def group_predictive(key: Key[Array, ""], draws: dict) -> Float[Array, "chain draw weight"]:
-    """Return the weights of a task not yet seen, ``mean + sd * offset`` with a fresh offset for
-    every draw.
+    """Return the weights of a task not yet seen, ``mean + sd * offset`` with a fresh offset each.
 
     Args:
         draws: positions of ``helpers.hierarchical``, leading axes [chain, draw], every layer
@@ -41,9 +40,7 @@ def _vectors(weights):
 
 
 def layer_of_weight(layers: dict) -> Int[np.ndarray, " weight"]:
-    """Number every weight of a network by its layer, 0 for the first, in the order of
-    ``ravel_pytree``.
-    """
+    """Number a network's weights by layer, 0 for the first, in ``ravel_pytree``'s order."""
     numbered = {
         name: jax.tree.map(lambda a, i=i: np.full(a.shape, i), layers[name])
         for i, name in enumerate(sorted(layers))
@@ -74,8 +71,7 @@ def fit_normal(w: Float[Array, "draw weight"]) -> tfd.Distribution:
 
 
 def fit_student_t(w: Float[Array, "draw weight"]) -> dist.Distribution:
-    """Fit one Student-t by expectation maximisation; its degrees of freedom, from 2.1 to 200, by
-    line search.
+    """Fit one Student-t by expectation maximisation, its df by line search from 2.1 to 200.
 
     Location and scale: Lange, Little and Taylor (1989), section 4.
     """
@@ -108,8 +104,7 @@ def fit_student_t(w: Float[Array, "draw weight"]) -> dist.Distribution:
 def fit_mixture(
     w: Float[Array, "draw weight"], num_components: int, seed: int = 0
 ) -> tfd.Distribution:
-    """Fit a mixture of normals, each with all correlations, by scikit-learn's expectation
-    maximisation.
+    """Fit a mixture of normals, each with all correlations, by expectation maximisation.
 
     Raises:
         ValueError: what ``fit_normal`` raises; fewer draws than dimensions a component.

@@ -25,9 +25,7 @@ HALF_WIDTH, MOST = 6.0, 22
 
 
 class Labelled(NamedTuple):
-    """Eigenfunctions at the points of one task or of several, labels, and the normal prior of log a
-    and log l.
-    """
+    """Eigenfunctions at points of a task or several, labels, the normal prior of log a, log l."""
 
     phi: Float[Array, "*task point function"]
     y: Int[Array, "*task point"]
@@ -40,9 +38,7 @@ INDICES = np.stack(np.meshgrid(*[np.arange(1, MOST + 1)] * 2, indexing="ij")).re
 
 
 def kept(odd):
-    """Return which eigenfunctions are used: those of low frequency, in a circle; the odd ones alone
-    if ``odd``.
-    """
+    """Return which eigenfunctions are used: those of low frequency; if ``odd``, the odd ones."""
     low = (INDICES**2).sum(axis=0) <= MOST**2
     return low & (INDICES.sum(axis=0) % 2 == 1) if odd else low
 
@@ -59,17 +55,14 @@ def functions(x, odd):
 
 
 def root_density(log_scales, squared):
-    """Return the root of the spectral density at squared frequencies; as an exponential it has a
-    finite gradient.
-    """
+    """Root of the spectral density at squared frequencies, as an exponential: a finite gradient."""
     log_amplitude, log_length = log_scales
     log_root = log_amplitude + log_length + jnp.log(2 * jnp.pi) / 2
     return jnp.exp(log_root - jnp.exp(2 * log_length) * squared / 4)
 
 
 def log_density(odd):
-    """Return the log posterior, up to a constant, of ``{"scales": [2], "z": [*task, function]}``
-    given ``Labelled``.
+    """Return the log posterior of ``{"scales": [2], "z": [*task, function]}`` given ``Labelled``.
 
     Of one task, or of several that have one a and one l in common.
     """

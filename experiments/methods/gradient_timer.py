@@ -8,8 +8,7 @@ SETTINGS = {"seconds_a_run": 0.3}  # of the result ``are_the_samplers_right/grad
 
 
 def timer(log_density, position, observed):
-    """Return a function that times a value with its gradient, in seconds of a core, in a loop long
-    for the clock.
+    """Return a function that times a value with its gradient, in seconds of a core.
 
     The value comes with the gradient in every sampler, and XLA compiles both together, into other
     code than for the gradient alone.

@@ -40,9 +40,7 @@ def features(size, weights, x):
 
 @partial(jax.jit, static_argnums=0)
 def features_of(size, weights, x):
-    """Return features [fit, task, point, feature] of networks with leading axes [fit], or of [fit,
-    stretch].
-    """
+    """Features [fit, task, point, feature] of networks [fit], or of networks [fit, stretch]."""
     if weights["params"]["Dense_0"]["kernel"].ndim == 3:
         return jax.lax.map(lambda one: features(size, one, x), weights)
     return jax.lax.map(lambda one: features_of(size, one, x), weights)
@@ -88,9 +86,7 @@ def train(keys, tasks, seen, decay, size, learning_rate, num_steps, every):
 
 @partial(jax.jit, static_argnames=("learning_rate", "num_steps", "every"))
 def train_heads(phi, y, decay, learning_rate, num_steps, every):
-    """Train heads alone, from 0, on features [fit, task, point, feature]: [fit, stretch, task,
-    feature].
-    """
+    """Train heads alone, from 0, on features [fit, task, point, feature]; add axis [stretch]."""
     optimizer, seen = optax.adamw(learning_rate, weight_decay=decay), jnp.ones(y.shape[1])
 
     def one(phi):
@@ -110,9 +106,7 @@ def log_density(position, task):
 
 
 def sample(key, phi, y, weight, scale, num_chains, **sizes):
-    """Sample heads of independent tasks: phi [task, point, feature], y and weight [task, point],
-    scale [task].
-    """
+    """Sample heads of tasks: phi [task, point, feature], y, weight [task, point], scale [task]."""
     key_start, key_chains = jax.random.split(key)
     shapes = {"head": jax.ShapeDtypeStruct((phi.shape[2],), jnp.float32)}
     starts = mcmc.normal_starts(key_start, shapes, (len(phi), num_chains))
@@ -121,18 +115,14 @@ def sample(key, phi, y, weight, scale, num_chains, **sizes):
 
 
 def probabilities(heads, phi):
-    """Return p [chain, draw, task, point] of heads [task, chain, draw, feature] at features [task,
-    point, feature].
-    """
+    """Return p [chain, draw, task, point] of heads [task, chain, draw, feature] at phi."""
     return special.expit(
         np.einsum("tcdf,tpf->cdtp", np.asarray(heads), np.asarray(phi), optimize=True)
     )
 
 
 def laplace(phi, y, scale, phi_new):
-    """Return p [task, point] by Laplace: the most probable head, its Hessian, and quadrature over
-    the normal logit.
-    """
+    """Return p [task, point] by Laplace: top, Hessian, and quadrature over the normal logit."""
     solver = LogisticRegression(C=scale**2, fit_intercept=False, solver="newton-cholesky", tol=1e-8)
 
     def one_task(phi, y, phi_new):
@@ -155,9 +145,7 @@ def nll_left_out(p, tasks):
 
 
 def chosen_training(key, tasks, size, settings):
-    """Train without each fold; return the NLL left out [decay, stretch], the best pair, and its
-    networks [fold].
-    """
+    """Train without each fold: the NLL left out [decay, stretch], best pair, networks [fold]."""
     seen = jnp.asarray(cross_validation.seen(tasks.y_train.shape[1]), jnp.float32)
     keys, found, fits = jax.random.split(key, len(seen)), [], []
     for decay in settings["decays"]:
@@ -176,9 +164,7 @@ def least(left_out):
 
 
 def chosen_scales(key, tasks, weights, size, settings):
-    """Return the NLL left out by each scale of the heads, by MCMC and by Laplace, given the folds'
-    networks.
-    """
+    """NLL left out by each scale of the heads, MCMC and Laplace, given the folds' networks."""
     seen, scales = cross_validation.seen(tasks.y_train.shape[1]), settings["scales"]
     phi = np.asarray(features_of(size, weights, tasks.x_train))  # [fold, task, point, feature]
     (num_folds, num_tasks, *of_task), num_scales = phi.shape, len(scales)
@@ -202,9 +188,7 @@ def chosen_scales(key, tasks, weights, size, settings):
 
 
 def unit(key, tasks, new, size, settings):
-    """Choose, train, and fit the heads of all tasks, on the same features of new ones;
-    ``key(name)`` is a key.
-    """
+    """Choose, train, and fit all tasks' heads, those of new ones on the same features."""
     left_out, (decay, stretch), of_folds = chosen_training(key("folds"), tasks, size, settings)
     of_scales = chosen_scales(key("scales"), tasks, of_folds, size, settings)
     keys, decay = jax.random.split(key("starts"), settings["num_starts"]), settings["decays"][decay]
@@ -227,9 +211,7 @@ def unit(key, tasks, new, size, settings):
 
 
 def at_all(drawn, size, tasks, new, points="train"):
-    """Return features [start and task, point, feature] of all tasks, the new ones last, and their
-    labels.
-    """
+    """Features [start and task, point, feature] of all tasks, new ones last, and labels."""
     x, y = (
         np.concatenate([getattr(one, f"{name}_{points}") for one in (tasks, new)]) for name in "xy"
     )
@@ -251,8 +233,7 @@ def best(drawn, settings):
 
 
 def predictions(drawn, size, tasks, new, settings):
-    """Return p [start, task, point] at the test points of all tasks by kind of head, and that of
-    MCMC by draw.
+    """Return p [start, task, point] at all test points by kind of head, and of MCMC by draw.
 
     The latter is [chain, draw, start and task, point].
     """

@@ -29,9 +29,7 @@ _taken = []  # locks
 
 
 def address() -> str:
-    """Return an address of this host whose port is free, for processes that are started here by
-    hand.
-    """
+    """Return a free address of this host, for processes that are started here by hand."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{probe.getsockname()[1]}"
@@ -91,8 +89,7 @@ def join(
 
 
 def grid(num_rows: int) -> Mesh:
-    """Return the devices of all processes as a mesh of axes "row" and "data": a chain runs on the
-    devices of a row.
+    """Return all devices as a mesh of axes "row" and "data"; a chain runs on the devices of a row.
 
     ValueError: the devices do not make as many rows of one length.
     """
@@ -134,9 +131,7 @@ def _find(host, port, limit):
 
 
 def _roll_call(num_processes, process, port, limit):
-    """Take this process's number and see the others of this host take theirs: locks, which end with
-    their processes.
-    """
+    """Take this process's number, see others of this host take theirs: locks that end with them."""
     if num_processes > os.cpu_count():  # of the host: a process may be bound to one
         expected = f"expected at most {os.cpu_count()}, one a core"
         raise ValueError(f"num_processes: given {num_processes} on this host, {expected}")

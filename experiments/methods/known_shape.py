@@ -39,8 +39,7 @@ def grid(num_angles):
 
 @jax.jit
 def log_densities(new, x, angles):
-    """Return log p(x | y, angle) at points [task, point, 2] in the tasks' coordinates: [angle,
-    class, task, point].
+    """Return log p(x | y, angle) at x [task, point, 2] as scaled: [angle, class, task, point].
 
     The Jacobian of the scaling is left out: it is the same at all angles.
     """

@@ -19,9 +19,7 @@ GRID = np.linspace(-np.pi, np.pi, 72, endpoint=False)
 
 
 def shapes(num_tasks):
-    """Return the shapes of a position: weights over their scales, a pair for each angle but the
-    first, log scales.
-    """
+    """Shapes of a position: weights over scales, log scales, a pair for all angles but one."""
     network, scalar = (
         networks.parameter_shapes(moons_redrawn.NETWORK, 2),
         jax.ShapeDtypeStruct((), jnp.float32),
@@ -64,9 +62,7 @@ def weights_of(position):
 
 
 def log_density(hyperprior):
-    """Return the log posterior: normal weights, a uniform angle a task: that of a pair on a ring of
-    any width.
-    """
+    """Return the log posterior: normal weights; a task's angle is of a pair on a ring."""
     of_scale = tfd.HalfNormal(hyperprior)
 
     def density(position, observed):
@@ -91,8 +87,7 @@ def logits(position, x):
 
 
 def of_new_tasks(draws, new):
-    """Return p [part, task, point] of tasks never seen: parts are half chains, weighed each by
-    itself.
+    """Return p [part, task, point] of new tasks: parts are half chains, each weighed by itself.
 
     A draw and an angle count by the likelihood of the new task's labels under both.
     """
@@ -130,9 +125,7 @@ def of_new_tasks(draws, new):
 
 
 def angle_error(direction, angles):
-    """Return the root mean square error of chains' mean angles, in degrees; the mean error is the
-    network's own.
-    """
+    """Root mean square error of chains' mean angles, degrees; their mean is the network's."""
     turn = np.exp(1j * (np.asarray(angles_of(direction)) - angles))
     own = turn.mean(axis=-1, keepdims=True)
     squares = np.angle((turn * np.abs(own) / own).mean(axis=1)) ** 2

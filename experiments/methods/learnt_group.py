@@ -63,9 +63,7 @@ def densest(draws, log_density):
 
 @lru_cache(maxsize=3)
 def aligned(redraw, num_draws, reference):
-    """Return draws of the group, aligned to the densest of them, to their own mean, or not at
-    all.
-    """
+    """Return draws of the group, aligned to the densest, to their own mean, or not at all."""
     found = posterior(redraw, num_draws)
     if reference == "none":
         return found.draws
@@ -83,9 +81,7 @@ def predictive(redraw, num_draws, reference):
 
 
 def held_out_density(w, names):
-    """Return the mean log density of each chain's networks under fits to the others; w [chain,
-    draw, weight].
-    """
+    """Mean log density of each chain's networks [chain, draw, weight] under fits to others."""
 
     def one(fit, chain):
         return np.mean(fit(np.delete(w, chain, axis=0).reshape(-1, SIZE)).log_prob(w[chain]))
@@ -118,9 +114,7 @@ def fitted(redraw, num_draws, reference):
 
 
 def score(drawn):
-    """Return what a row has of the group, its networks and the fits; errors are the spread over
-    chains left out.
-    """
+    """Return what a row has of group, networks and fits; errors: spread over chains left out."""
     w = drawn["w"].reshape(-1, SIZE).astype(np.float64)
     powers = ((w - w.mean(axis=0)) / w.std(axis=0)) ** 4
     before, after = (diagnostics.summarize(drawn["means"][at]) for at in ("before", "after"))

@@ -2,6 +2,8 @@
 ``samplers``.
 """
 
+from helpers import smc
+
 from functools import partial
 
 import blackjax
@@ -10,28 +12,14 @@ import jax.numpy as jnp
 import optax
 from blackjax.smc import adaptive_tempered, resampling
 
-from experiments.methods import samplers
-from experiments.methods.budgets import (
-    MOST,
-    NUM_CHAINS,
-    NUM_DRAWS,
-    chained,
-    fitted,
-    normal_starts,
-    spend,
-    steps,
-)
+from experiments.methods import budgets, samplers
 from experiments.problems import six_tasks
 
-# of tempered SMC, as in the book's other runs
-LEAPFROG, SHARES, TARGET_ESS, MOST_POWERS = 10, (0.5, 1.0), 0.9, 100
-POWERS = 13  # as guessed before the run
+MOST_POWERS, POWERS = 100, 13  # of tempered SMC: at most, and as guessed before the run
 
 
 def chees(key, task, budget, value):
-    """Hamiltonian Monte Carlo tuned by ChEES (Hoffman et al. 2021); ``value`` is the number of
-    chains.
-    """
+    """HMC tuned by ChEES (Hoffman et al. 2021); ``value`` is the number of chains."""
     key_start, key_warm, key_draws = jax.random.split(key, 3)
     count, density = int(value), partial(six_tasks.log_density, task=task)
     settings = {"mass_matrix_estimation": "diagonal", "max_leapfrog_steps": 100}
@@ -39,9 +27,8 @@ def chees(key, task, budget, value):
         density, count, adaptation_info_fn=lambda s, info, a: info, **settings
     )
     num_warmup = min(samplers.MOST_WARMUP, int(budget / count / 3 / 20))
-    (state, found), info = warmup.run(
-        key_warm, normal_starts(key_start, count), 0.05, optax.adam(0.02), num_warmup
-    )
+    starts, optimizer = budgets.normal_starts(key_start, count), optax.adam(0.02)
+    (state, found), info = warmup.run(key_warm, starts, 0.05, optimizer, num_warmup)
     lengths = info.num_integration_steps
     algorithm = blackjax.dynamic_hmc(density, **found)
 
@@ -49,82 +36,60 @@ def chees(key, task, budget, value):
         state, info = jax.vmap(algorithm.step)(jax.random.split(key, count), state)
         return state, jnp.float32(info.num_integration_steps.sum())
 
-    spent, cost = (
-        jnp.float32(lengths.sum()),
-        jnp.float32(lengths[-num_warmup // 3 :].sum(axis=1).mean()),
-    )
-    most = NUM_CHAINS * MOST // count
-    kept, number, more = spend(
-        key_draws, step, state, budget - spent, cost, lambda state: state.position, most
-    )
-    return chained(kept.swapaxes(0, 1), spent + more, number)
+    spent = jnp.float32(lengths.sum())
+    cost = jnp.float32(lengths[-num_warmup // 3 :].sum(axis=1).mean())
+    most = budgets.MOST_OF_ALL // count
+    kept, number, more = budgets.spend(key_draws, step, state, budget - spent, cost, most)
+    return budgets.chained(kept.swapaxes(0, 1), spent + more, number)
 
 
 def meads(key, task, budget, value):
-    """Generalised Hamiltonian Monte Carlo tuned by MEADS (Hoffman and Sountsov 2022); ``value``:
-    number of chains.
-    """
+    """Generalised HMC tuned by MEADS (Hoffman and Sountsov 2022), of so many chains."""
     key_start, key_warm, key_draws = jax.random.split(key, 3)
     count, density = int(value), partial(six_tasks.log_density, task=task)
     length = budget // count
     num_warmup = length // 3
     warmup = blackjax.meads_adaptation(density, count, adaptation_info_fn=lambda s, info, a: None)
-    (state, found), _ = warmup.run(key_warm, normal_starts(key_start, count), num_warmup)
+    (state, found), _ = warmup.run(key_warm, budgets.normal_starts(key_start, count), num_warmup)
     algorithm = blackjax.ghmc(density, **found)
 
     def step(key, state):
         return jax.vmap(algorithm.step)(jax.random.split(key, count), state)[0]
 
-    most = NUM_CHAINS * MOST // count
-    kept = steps(key_draws, step, state, length - num_warmup, lambda state: state.position, most)
-    return chained(kept.swapaxes(0, 1), count * length)
+    most = budgets.MOST_OF_ALL // count
+    _, kept = budgets.steps(key_draws, step, state, length - num_warmup, most)
+    return budgets.chained(kept.swapaxes(0, 1), count * length)
+
+
+def cost(moves):
+    """Return the gradients of a particle at a power: two more begin the moves, and weigh."""
+    return int(moves) * smc.Settings().integration_steps + 2
+
+
+def num_particles(budget, moves):
+    """Return how many particles a budget allows."""
+    return int(budget / (POWERS * cost(moves)))
 
 
 def tempered(key, task, budget, value):
-    """Adaptive tempered SMC (Del Moral et al. 2006) with Hamiltonian moves; ``value``: moves after
-    each resampling.
-    """
-    moves = int(value)
-    each = moves * LEAPFROG + 2  # to begin the moves, and to weigh
-    count = int(budget / (POWERS * each))
+    """Adaptive tempered SMC by HMC (Del Moral et al. 2006); ``value``: moves after resampling."""
+    moves, density = int(value), (six_tasks.log_prior, partial(six_tasks.log_likelihood, task=task))
+    count, settings = num_particles(budget, moves), smc.Settings(moves=moves)
     key_start, key_path, key_draw = jax.random.split(key, 3)
-
-    def move(key, state, log_density, step_size, inverse_mass_matrix):
-        return blackjax.hmc.build_kernel()(
-            key, state, log_density, step_size, inverse_mass_matrix, LEAPFROG
-        )
 
     def onwards(carry):
         key, state, step_size, number = carry
-        key, key_step, key_share = jax.random.split(key, 3)
-        shares = jax.random.uniform(key_share, (count,), minval=SHARES[0], maxval=SHARES[1])
-        tuned = {
-            "step_size": step_size * shares,
-            "inverse_mass_matrix": state.particles.var(axis=0)[None],
-        }
-        given = (
-            six_tasks.log_prior,
-            partial(six_tasks.log_likelihood, task=task),
-            move,
-            blackjax.hmc.init,
-            tuned,
-        )
-        smc = blackjax.adaptive_tempered_smc(
-            *given, resampling.systematic, TARGET_ESS, num_mcmc_steps=moves
-        )
-        state, info = smc.step(key_step, state)
-        acceptance = jnp.nan_to_num(info.update_info.acceptance_rate).mean()
-        return key, state, step_size * jnp.exp(acceptance - 0.8), number + 1
+        key, *keys = jax.random.split(key, 3)
+        state, info = smc.next_power(keys, state, step_size, *density, settings)
+        return key, state, smc.adapted(step_size, info, settings), number + 1
 
     def unfinished(carry):
         return (carry[1].tempering_param < 1.0) & (carry[3] < MOST_POWERS)
 
-    begin = adaptive_tempered.init(normal_starts(key_start, count))
-    _, state, _, number = jax.lax.while_loop(
-        unfinished, onwards, (key_path, begin, jnp.float32(0.1), 0)
-    )
+    begin = adaptive_tempered.init(budgets.normal_starts(key_start, count))
+    carry = key_path, begin, jnp.float32(0.1), 0
+    _, state, _, number = jax.lax.while_loop(unfinished, onwards, carry)
     key_rows, key_order = jax.random.split(key_draw)
-    rows = jax.random.permutation(
-        key_order, resampling.systematic(key_rows, state.weights, NUM_DRAWS)
-    )
-    return fitted(state.particles[rows], number * count * each)
+    rows = resampling.systematic(key_rows, state.weights, budgets.NUM_DRAWS)
+    rows = jax.random.permutation(key_order, rows)
+    return budgets.fitted(state.particles[rows], number * count * cost(moves))

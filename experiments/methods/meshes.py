@@ -13,8 +13,7 @@ from experiments.problems import sharded_sums
 
 
 def place(tree: Any, mesh: Mesh, axis: str | None = None) -> Any:
-    """Put a tree on the devices of a mesh, its leading axis divided along one of the mesh's, or
-    whole on each.
+    """Put a tree on a mesh's devices, its leading axis divided along one of the mesh's, or whole.
 
     Every process has the tree, or a memory map of it, and reads of it what its own devices take.
 
@@ -38,8 +37,7 @@ def place(tree: Any, mesh: Mesh, axis: str | None = None) -> Any:
 
 
 def together(found: dict[int, Any], rows: dict[int, Mesh]) -> Any:
-    """Return what was found of chains, by chain, as one tree with leading axis [chain], in every
-    process.
+    """Return what was found of chains, by chain, as one tree [chain], in every process.
 
     A chain's numbers come from the process that has the first device of its row.
     """

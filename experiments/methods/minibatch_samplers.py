@@ -27,9 +27,7 @@ GRADIENTS_A_STEP = {CONTROL: 2, AT_MODE: 2, "SGHMC": 10}
 
 
 class CentredState(NamedTuple):
-    """A position, the place where its gradients are measured from, and the gradient of all data
-    there.
-    """
+    """A position, the place where its gradients are measured from, and the whole gradient there."""
 
     position: Any
     centre: Any
@@ -47,9 +45,7 @@ def log_likelihood(weights, point):
 
 
 def kernel(name: str, given: float, points: data.Points) -> SamplingAlgorithm:
-    """Return a sampler of the comparison; ``given`` is its damping, friction or alpha, and 0 where
-    it has none.
-    """
+    """Return a sampler by name; ``given``: its damping, friction or alpha, 0 where it has none."""
     size = points.y.shape[0]
     slope = gradients.grad_estimator(log_prior, log_likelihood, size)
     return {
@@ -68,8 +64,7 @@ def kernel(name: str, given: float, points: data.Points) -> SamplingAlgorithm:
 
 
 def centred_sgld(slope: Callable, points: data.Points) -> SamplingAlgorithm:
-    """Return SGLD with control variates (Baker et al. 2019), each chain with a centre of its own,
-    ``(start, centre)``.
+    """Return SGLD with control variates (Baker et al. 2019), ``(start, centre)`` of each chain.
 
     BlackJAX's ``gradients.control_variates`` has one centre for all chains, and a network has many
     copies of a mode.
@@ -106,9 +101,7 @@ def modes(starts: Any, points: data.Points, num_steps: int = MODE_STEPS) -> Any:
 
 
 def initial(name: str, starts: Any, points: data.Points) -> Any:
-    """Return where the chains of a sampler start: all at the same places, but for the one that
-    starts at its modes.
-    """
+    """Return where chains start: all at the same places, but for the one that starts at modes."""
     if name not in (CONTROL, AT_MODE):
         return starts
     centres = modes(starts, points)
@@ -116,8 +109,7 @@ def initial(name: str, starts: Any, points: data.Points) -> Any:
 
 
 def lengths(name: str, num_steps: int, num_draws: int) -> dict[str, int]:
-    """Return warm-up, draws and thinning, so that all samplers spend ``num_steps`` minibatch
-    gradients a chain.
+    """Return warm-up, draws and thinning of ``num_steps`` minibatch gradients a chain.
 
     A fifth is warm-up, and the first half of each cycle.
     """

@@ -22,8 +22,7 @@ def effective(p: Float[np.ndarray, "chain draw point"]) -> float:
 def gate(
     p: Float[np.ndarray, "chain draw point"], log_density: Float[np.ndarray, "chain draw"]
 ) -> dict:
-    """Diagnose a run as the book does, by predictions and log density: what is nearest to its
-    bound, and whether mixed.
+    """Diagnose predictions and log density: what is nearest to its bound, and whether mixed.
 
     ``ess`` is the least of chains taken one at a time, which has to be 400; ``ess_of_predictions``
     that of all chains together, the least over points.
@@ -43,9 +42,7 @@ def gate(
 
 
 def scored(p: Float[np.ndarray, "chain draw point"], y: Array) -> dict:
-    """Return NLL and calibration of the mean prediction at fresh points, and the Monte Carlo error
-    of the NLL.
-    """
+    """NLL and calibration of the mean prediction at fresh points, the NLL's Monte Carlo error."""
     found = metrics.scores(p.mean(axis=(0, 1)), y)
     kept = {
         "nll": found["NLL"],
@@ -56,9 +53,7 @@ def scored(p: Float[np.ndarray, "chain draw point"], y: Array) -> dict:
 
 
 def spread(p: Float[np.ndarray, "chain draw point"]) -> float:
-    """Return the standard deviation of p over all draws, mean over points: what the weights leave
-    open.
-    """
+    """Standard deviation of p over draws, mean over points: what the weights leave open."""
     return float(p.reshape(-1, p.shape[-1]).std(axis=0, dtype=np.float64).mean())
 
 
@@ -80,8 +75,7 @@ def row(
     step_sizes: list[float] | None = None,
     limit: float = total_variation.LIMIT,
 ) -> dict:
-    """Return a sampler's row, lists by seed: its curves, its chosen steps, its long runs, and what
-    the limits say.
+    """Return a sampler's row, lists by seed: curves, chosen steps, long runs, what the limits say.
 
     It is near the posterior if the 95 % interval of its distance over seeds ends below the limit,
     keeps the spread of predictions if the interval of that, as a share of the reference's, lies
@@ -141,9 +135,7 @@ def row(
 def curve(
     given: str, step_sizes: list[float], seeds: list[dict], truth: Float[np.ndarray, "chain point"]
 ) -> list:
-    """Return by step size distances of every seed and of all chains together; none where no run
-    stayed finite.
-    """
+    """Return, by step size, distances of each seed and of all chains; none if none is finite."""
 
     def at(size):
         runs = [run for one in seeds if (run := one["tuning"][given].get(f"{size:g}"))]

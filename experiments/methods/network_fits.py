@@ -48,9 +48,7 @@ def fit_hierarchical(key, log_density, shapes, observed, centre=None, tempered=T
 
 
 def thinned_run(posterior, most=400):
-    """Return what is kept of a run: at most so many draws a chain, all statistics, and what warm-up
-    learnt.
-    """
+    """Return what is kept of a run: at most so many draws a chain, statistics, warm-up."""
     shape = posterior.stats.log_density.shape
     thinned = (*[slice(None)] * (len(shape) - 1), slice(None, None, max(1, shape[-1] // most)))
     draws = {
@@ -61,9 +59,7 @@ def thinned_run(posterior, most=400):
 
 @jax.jit
 def flat_probabilities(draws, x):
-    """Return probabilities [chain, draw, task, point] of draws [task, chain, draw] at points [task,
-    point, 2].
-    """
+    """Return p [chain, draw, task, point] of draws [task, chain, draw] at x [task, point, 2]."""
 
     def one_task(pair):
         draws, x = pair
@@ -76,9 +72,7 @@ def flat_probabilities(draws, x):
 
 @partial(jax.jit, static_argnums=0)
 def probabilities(logits, draws, x):
-    """Return probabilities [chain, draw, task, point] of draws [chain, draw] of ``logits(position,
-    x)``.
-    """
+    """Return p [chain, draw, task, point] of draws [chain, draw] of ``logits(position, x)``."""
     return jax.lax.map(
         lambda chain: jax.lax.map(lambda one: jax.nn.sigmoid(logits(one, x)), chain), draws
     )

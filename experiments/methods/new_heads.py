@@ -39,9 +39,7 @@ SCALES = np.float32(SETTINGS["scales"])
 
 @partial(jax.jit, static_argnums=4)
 def train(keys, penalties, x, y, width):
-    """Train on x [task, point, 2] once for each penalty and key; return the features' parameters,
-    [penalty, key].
-    """
+    """Train on x [task, point, 2] for each penalty and key: the features' parameters of each."""
 
     def one(penalty, key):
         key_network, key_heads = jax.random.split(key)
@@ -65,8 +63,7 @@ def train(keys, penalties, x, y, width):
 
 
 def laplace(f, y, weight):
-    """Return mode and covariance of z under N(0, 1) and labels of logits f z, f [point, feature],
-    by Newton's method.
+    """Return z's mode and covariance, z ~ N(0, 1), labels of logits f z, f [point, feature].
 
     The log posterior is concave. Of each step the part that raises it most is taken: all, a half, a
     quarter, and so on.
@@ -89,9 +86,7 @@ def laplace(f, y, weight):
 
 
 def weighted(f, y, weight, f_test, mode, covariance, normals):
-    """Return p at f_test of heads weighted by the posterior; half of them of the prior, half of
-    Laplace's normal.
-    """
+    """Return p at f_test of weighted heads, half of them prior draws, half Laplace's."""
     of_prior, others = jnp.split(normals, 2)
     z = jnp.concatenate([of_prior, mode[None] + others @ jnp.linalg.cholesky(covariance).T])
     origin = jnp.zeros_like(mode)
@@ -109,9 +104,7 @@ def weighted(f, y, weight, f_test, mode, covariance, normals):
 
 @jax.jit
 def predict(f, y, weight, f_test, normals):
-    """Predict at f_test [task, point, feature] from the labels of weight 1, by kind of head: [kind,
-    task, point].
-    """
+    """Predict at f_test [task, point, feature] from labels of weight 1: [kind, task, point]."""
 
     def one_task(task):
         f, y, weight, f_test = task
@@ -135,9 +128,7 @@ def predict(f, y, weight, f_test, normals):
 
 
 def left_out(f, y, size, normals):
-    """Return the NLL of labels left out of heads fitted to few, [kind, scale], on features f [task,
-    point, feature].
-    """
+    """NLL of labels left out of heads fitted to few, [kind, scale], on f [task, point, feature]."""
     num_tasks, num_points = y.shape
     count = min(SETTINGS["most_blocks"], num_points // size)
     seen = np.stack([np.arange(num_points) // size == block for block in range(count)])
@@ -151,9 +142,7 @@ def left_out(f, y, size, normals):
 
 
 def ranked(key, old, sizes, width):
-    """Return the NLL of labels left out of heads on features of other tasks, [kind, size, penalty,
-    scale].
-    """
+    """NLL of labels left out of heads on others' features, [kind, size, penalty, scale]."""
     key_normals, key_features = jax.random.split(key)
     normals = jax.random.normal(key_normals, (SETTINGS["weighted"], width))
     penalties, folds = jnp.array(SETTINGS["penalties"]), SETTINGS["folds"]

@@ -35,9 +35,7 @@ def first(size, y):
 
 @partial(jax.jit, static_argnums=(4, 6))
 def tuned(params, x, y, weight, optimizer, rate, num_steps):
-    """Return every task's parameters after each step of training on its seen labels, [step, task,
-    ...].
-    """
+    """Every task's parameters after each step of training on its seen labels, [step, task]."""
 
     def one_task(x, y, weight):
         loss = partial(mean_loss, x=x, y=y, weight=weight)
@@ -49,9 +47,7 @@ def tuned(params, x, y, weight, optimizer, rate, num_steps):
 
 
 def choose_steps(params, old, size, optimizer, rate, num_steps):
-    """Return the number of steps that does best on the training tasks' other labels, and its loss
-    there.
-    """
+    """Return how many steps do best on the training tasks' other labels, and the loss there."""
     seen = first(size, old.y_train)
     path = tuned(params, old.x_train, old.y_train, seen, optimizer, rate, num_steps)
     losses = _losses(path, old.x_train, old.y_train, 1 - seen)
@@ -64,9 +60,7 @@ def _losses(path, x, y, weight):
 
 
 def transferred(params, old, new, sizes, optimizer, rate):
-    """Fine-tune one start on the first labels of each new task: p [size, task, point], and the
-    steps chosen.
-    """
+    """Fine-tune one start on each new task's first labels: p [size, task, point], steps."""
     p, steps = [], []
     for size in sizes:
         # All labels leave none to choose by: the choice at half as many serves.
@@ -83,9 +77,7 @@ def transferred(params, old, new, sizes, optimizer, rate):
 
 
 def fine_tuning(starts, old, new, sizes):
-    """Fine-tune each of several parameters by Adam: p [size, start, task, point], steps [start,
-    size].
-    """
+    """Fine-tune several starts by Adam: p [size, start, task, point], steps [start, size]."""
     p, steps = zip(
         *[transferred(start, old, new, sizes, optax.adam, 0.03) for start in starts], strict=True
     )
@@ -94,9 +86,7 @@ def fine_tuning(starts, old, new, sizes):
 
 @jax.jit
 def meta_train(key, x, y, rate):
-    """Train a start by first-order MAML (Finn, Abbeel and Levine 2017): Adam outside, a few steps
-    on a few labels.
-    """
+    """Train a start by first-order MAML (Finn, Abbeel and Levine 2017), Adam outside."""
     key_init, key_steps = jax.random.split(key)
     outer = optax.adam(OUTER["rate"])
 
@@ -119,9 +109,7 @@ def meta_train(key, x, y, rate):
 
 
 def maml(keys, old, new, sizes):
-    """Train a start from each key, its rate chosen on spare training tasks, and fine-tune it as in
-    training.
-    """
+    """Train a start from each key, its rate chosen on spare training tasks, and fine-tune it."""
     p, steps, rates = [], [], []
     for key in keys:
         losses = {}

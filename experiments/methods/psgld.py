@@ -21,8 +21,7 @@ class PSGLDState(NamedTuple):
 def psgld(
     grad_estimator: Callable, *, memory: float = 0.99, damping: float = 1.0
 ) -> SamplingAlgorithm:
-    """Return preconditioned Langevin dynamics (Li et al. 2016), each coordinate with a step of its
-    own.
+    """Return preconditioned Langevin dynamics (Li et al. 2016): each coordinate has its own step.
 
     With ``V`` the running mean of the squared gradient and ``G = 1 / (damping + sqrt(V))`` a step
     of size ``e`` is ``position + e G gradient + sqrt(2 e G) noise``. The term with the derivative

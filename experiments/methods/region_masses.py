@@ -23,9 +23,7 @@ TOTAL = hierarchical.total_log_likelihood(regions.NETWORK)
 
 
 def confined(key, prior, region, num_tasks, count):
-    """Draw particles from the prior within a region: the largest of three alike changes places with
-    the region's.
-    """
+    """Draw particles from the prior within a region: the largest of three alike moves there."""
     key_normal, key_sd = jax.random.split(key)
     particles = mcmc.normal_starts(
         key_normal, hierarchical.shapes(regions.NETWORK, num_tasks, 2), (count,)
@@ -57,8 +55,7 @@ def annealed(key_begin, key_path, observed, hyperprior, region, count):
 
 
 def score(drawn, hyperprior, region, redraw, num_tasks, **_):
-    """The log evidence of a region at the powers of the grid, its error, and that of each run at
-    power 1.
+    """Log evidence of a region at the powers of the grid, its error, that of each run at power 1.
 
     Of a run it is interpolated between its own powers. ValueError: a run does not reach power 1, or
     is not finite.

@@ -6,9 +6,7 @@ from typing import Any
 
 
 def kept_run(posterior: mcmc.Posterior) -> dict:
-    """Return what a unit keeps of a run beside its draws: the statistics, and what warm-up
-    learnt.
-    """
+    """Return what a unit keeps of a run beside draws: statistics, and what warm-up learnt."""
     return {"stats": posterior.stats._asdict(), "warmup": posterior.warmup._asdict()}
 
 
@@ -18,9 +16,7 @@ def run_from(drawn: dict, draws: Any = None) -> mcmc.Posterior:
 
 
 def diagnosis(posterior: mcmc.Posterior, predictions: Any, **others: Any) -> dict:
-    """Return ``diagnostics.check`` of a run as a row keeps it: by kind of quantity, then of the
-    run.
-    """
+    """Return ``diagnostics.check`` of a run for a row: by kind of quantity, then of the run."""
     check = diagnostics.check(posterior, predictions, **others)
     by_kind = {
         name: dict(zip(check.kinds, getattr(check, name).tolist(), strict=True))

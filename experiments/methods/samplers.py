@@ -15,16 +15,8 @@ import jax.numpy as jnp
 from blackjax.mcmc import adjusted_mclmc_dynamic
 from blackjax.sgmcmc import gradients
 
+from experiments.methods import budgets
 from experiments.methods.approximations import BATCH, climbs
-from experiments.methods.budgets import (
-    MOST,
-    NUM_CHAINS,
-    SHARE,
-    chained,
-    normal_starts,
-    spend,
-    steps,
-)
 from experiments.methods.schedules import cyclical
 from experiments.problems import six_tasks
 
@@ -34,49 +26,41 @@ A_DRAW = 50  # gradients of a draw of NUTS, as guessed before the run
 MOST_WARMUP = 500
 
 
-def per_chain(key, one_chain, count=NUM_CHAINS):
+def per_chain(key, one_chain):
     """Run ``one_chain(key, start)`` for each chain, one after the other."""
     key_start, key_chains = jax.random.split(key)
-    pairs = jax.random.split(key_chains, count), normal_starts(key_start, count)
+    count = budgets.NUM_CHAINS
+    pairs = jax.random.split(key_chains, count), budgets.normal_starts(key_start, count)
     return jax.lax.map(lambda pair: one_chain(*pair), pairs)
 
 
 def mala(key, task, budget, value):
-    """Metropolis-adjusted Langevin; ``value`` is the step size."""
+    """Metropolis-adjusted Langevin; ``value`` is the step size. The first ``SHARE`` is dropped."""
     algorithm = blackjax.mala(partial(six_tasks.log_density, task=task), value)
-    length = budget // NUM_CHAINS
-    return fixed(key, algorithm, length, lambda state: state.position)
+    length = budget // budgets.NUM_CHAINS
+    warm = int(budgets.SHARE * length)
 
-
-def fixed(key, algorithm, length, position, gradients_a_step=1.0):
-    """Run an algorithm whose steps cost the same; the first ``SHARE`` is thrown away."""
+    def step(key, state):
+        return algorithm.step(key, state)[0]
 
     def one_chain(key, start):
         key_warm, key_draws = jax.random.split(key)
-        state, warm = algorithm.init(start), int(SHARE * length)
-        state = jax.lax.fori_loop(
-            0, warm, lambda i, s: algorithm.step(jax.random.fold_in(key_warm, i), s)[0], state
-        )
-        return steps(
-            key_draws, lambda k, s: algorithm.step(k, s)[0], state, length - warm, position
-        )
+        state = budgets.walk(key_warm, step, algorithm.init(start), warm)
+        return budgets.steps(key_draws, step, state, length - warm)[1]
 
-    return chained(per_chain(key, one_chain), NUM_CHAINS * length * gradients_a_step)
+    return budgets.chained(per_chain(key, one_chain), budgets.NUM_CHAINS * length)
 
 
 def langevin(key, task, budget, value, name):
-    """Stochastic gradient Langevin dynamics on minibatches, plain or cyclical; ``value`` is the
-    (first) step size.
-    """
+    """Langevin dynamics on minibatches, plain or cyclical; ``value`` is the (first) step size."""
 
     def of_label(vector, point):
-        return six_tasks.log_likelihood(
-            vector, task._replace(x=point.x[None], y=point.y[None], weight=jnp.ones(1))
-        )
+        label = task._replace(x=point.x[None], y=point.y[None], weight=jnp.ones(1))
+        return six_tasks.log_likelihood(vector, label)
 
     size = task.y.shape[0]
     slope = gradients.grad_estimator(six_tasks.log_prior, of_label, size)
-    length = budget // NUM_CHAINS * size // BATCH
+    length = budget // budgets.NUM_CHAINS * size // BATCH
     cycle = length // CYCLES
     schedule = cyclical(value, cycle) if name == "cyclical" else lambda i: value
 
@@ -85,42 +69,27 @@ def langevin(key, task, budget, value, name):
         key_rows, key_step = jax.random.split(key)
         rows = jax.random.randint(key_rows, (BATCH,), 0, size)
         batch = data.Points(task.x[rows], task.y[rows])
-        return blackjax.sgld(slope).step(
-            key_step, vector, batch, jnp.maximum(schedule(i), 1e-8)
-        ), i + 1
+        step_size = jnp.maximum(schedule(i), 1e-8)
+        return blackjax.sgld(slope).step(key_step, vector, batch, step_size), i + 1
 
-    def stretch(key, carry, warm, rest, most):
+    def stretch(key, carry, length, warm, most):
         key_warm, key_draws = jax.random.split(key)
-        carry = jax.lax.fori_loop(
-            0, warm, lambda i, c: step(jax.random.fold_in(key_warm, i), c), carry
-        )
-        kept = min(rest, most)
-
-        def one(carry, key):
-            body = lambda i, c: step(jax.random.fold_in(key, i), c)  # noqa: E731
-            carry = jax.lax.fori_loop(0, rest // kept, body, carry)
-            return carry, carry[0]
-
-        return jax.lax.scan(one, carry, jax.random.split(key_draws, kept))
+        carry = budgets.walk(key_warm, step, carry, warm)
+        return budgets.steps(key_draws, step, carry, length - warm, most, lambda carry: carry[0])
 
     def one_chain(key, start):
         begin = start, jnp.int32(0)
         if name != "cyclical":
-            warm = int(SHARE * length)
-            return stretch(key, begin, warm, length - warm, MOST)[1]
+            return stretch(key, begin, length, int(budgets.SHARE * length), budgets.MOST)[1]
 
         def one_cycle(carry, key):
             # Each cycle begins where the last one ended, with the first step size again.
-            carry, kept = stretch(
-                key, (carry[0], jnp.int32(0)), cycle // 2, cycle - cycle // 2, MOST // CYCLES
-            )
-            return carry, kept
+            return stretch(key, (carry[0], jnp.int32(0)), cycle, cycle // 2, budgets.MOST // CYCLES)
 
-        return jax.lax.scan(one_cycle, begin, jax.random.split(key, CYCLES))[1].reshape(
-            -1, six_tasks.SIZE
-        )
+        kept = jax.lax.scan(one_cycle, begin, jax.random.split(key, CYCLES))[1]
+        return kept.reshape(-1, six_tasks.SIZE)
 
-    return chained(per_chain(key, one_chain), NUM_CHAINS * length * BATCH / size)
+    return budgets.chained(per_chain(key, one_chain), budgets.NUM_CHAINS * length * BATCH / size)
 
 
 def mclmc_chain(key, start, task, num_steps, energy_variance):
@@ -135,23 +104,18 @@ def mclmc_chain(key, start, task, num_steps, energy_variance):
     def step(key, state):
         return kernel(key, state, density, found.inverse_mass_matrix, found.L, found.step_size)[0]
 
-    return steps(key_draws, step, state, num_steps - tuned, lambda state: state.position)
+    return budgets.steps(key_draws, step, state, num_steps - tuned)[1]
 
 
 def mclmc(key, task, budget, value):
-    """Microcanonical Langevin (Robnik et al. 2023), not adjusted; ``value`` is the energy's
-    variance to tune to.
-    """
-    length = budget // NUM_CHAINS // A_STEP
-    return chained(
-        per_chain(key, lambda k, s: mclmc_chain(k, s, task, length, value)),
-        NUM_CHAINS * length * A_STEP,
-    )
+    """Microcanonical Langevin (Robnik et al. 2023), not adjusted; ``value``: energy variance."""
+    length = budget // budgets.NUM_CHAINS // A_STEP
+    found = per_chain(key, lambda k, s: mclmc_chain(k, s, task, length, value))
+    return budgets.chained(found, budgets.NUM_CHAINS * length * A_STEP)
 
 
 def mile(key, task, budget, value):
-    """Short microcanonical chains from optimised networks (Sommer et al. 2025); ``value`` is how
-    many.
+    """``value`` short microcanonical chains from optimised networks (Sommer et al. 2025).
 
     A fifth of the gradients of each goes to Adam.
     """
@@ -162,7 +126,7 @@ def mile(key, task, budget, value):
     tops = climbs(key_climb, task, count, climbing, 1e-2)
     keys = jax.random.split(key_chains, count)
     found = jax.lax.map(lambda pair: mclmc_chain(*pair, task, length, 5e-4), (keys, tops))
-    return chained(found, count * (climbing + length * A_STEP))
+    return budgets.chained(found, count * (climbing + length * A_STEP))
 
 
 def adjusted(key, task, budget, value):
@@ -170,9 +134,9 @@ def adjusted(key, task, budget, value):
     density = partial(six_tasks.log_density, task=task)
     number = adjusted_mclmc_dynamic.make_random_trajectory_length_fn(True)
     kernel = blackjax.adjusted_mclmc_dynamic.build_kernel(integration_steps_fn=number)
-    tries = int(budget / NUM_CHAINS / A_STEP / value)
+    tries = int(budget / budgets.NUM_CHAINS / A_STEP / value)
 
-    def one_chain(key, start):
+    def tuned_chain(key, start):
         key_start, key_tune, key_draws = jax.random.split(key, 3)
         state = blackjax.adjusted_mclmc_dynamic.init(start, density, key_start)
         state, found, tuned = blackjax.adjusted_mclmc_find_L_and_step_size(
@@ -180,34 +144,40 @@ def adjusted(key, task, budget, value):
         )
 
         def step(key, state):
-            mean = (found.L / found.step_size,)
-            settings = {
-                "inverse_mass_matrix": found.inverse_mass_matrix,
-                "integration_steps_params": mean,
-            }
+            settings = {"inverse_mass_matrix": found.inverse_mass_matrix}
+            settings["integration_steps_params"] = (found.L / found.step_size,)
             state, info = kernel(key, state, density, found.step_size, **settings)
             return state, jnp.float32(A_STEP * info.num_integration_steps)
 
-        spent, cost = jnp.float32(A_STEP * tuned), jnp.float32(A_STEP * value)
-        left = budget / NUM_CHAINS - spent
-        kept, count, more = spend(
-            key_draws, step, state, left, cost, lambda state: state.position, MOST
-        )
+        return key_draws, step, state, jnp.float32(A_STEP * tuned), jnp.float32(A_STEP * value)
+
+    return spent_up(key, tuned_chain, budget)
+
+
+def spent_up(key, tuned_chain, budget):
+    """Run chains until the budget is spent, each with an equal part of it.
+
+    ``tuned_chain(key, start)`` returns the key of the draws, a step as of ``spend``, the state
+    after warm-up, the gradients that warm-up took, and the cost of a step.
+    """
+
+    def one_chain(key, start):
+        key_draws, step, state, spent, cost = tuned_chain(key, start)
+        left = budget / budgets.NUM_CHAINS - spent
+        kept, count, more = budgets.spend(key_draws, step, state, left, cost)
         return kept, count, spent + more
 
     kept, count, spent = per_chain(key, one_chain)
-    return chained(kept, spent.sum(), count)
+    return budgets.chained(kept, spent.sum(), count)
 
 
 def warmup_draws(budget):
     """Of NUTS: half of the budget, as guessed, and not more than so many."""
-    return min(MOST_WARMUP, int(budget / NUM_CHAINS / 2 / A_DRAW))
+    return min(MOST_WARMUP, int(budget / budgets.NUM_CHAINS / 2 / A_DRAW))
 
 
 def nuts(key, task, budget, value, metric):
-    """NUTS with a diagonal metric, Stan's or Fisher's; ``value`` is the mean acceptance to tune
-    to.
-    """
+    """NUTS with a diagonal metric, Stan's or Fisher's, tuned to mean acceptance ``value``."""
     density = partial(six_tasks.log_density, task=task)
     settings = {
         "target_acceptance_rate": value,
@@ -218,7 +188,7 @@ def nuts(key, task, budget, value, metric):
     else:
         warmup = blackjax.window_adaptation(blackjax.nuts, density, **settings)
 
-    def one_chain(key, start):
+    def tuned_chain(key, start):
         key_warm, key_draws = jax.random.split(key)
         (state, found), lengths = warmup.run(key_warm, start, warmup_draws(budget))
         algorithm = blackjax.nuts(density, **found)
@@ -228,11 +198,6 @@ def nuts(key, task, budget, value, metric):
             return state, jnp.float32(info.num_integration_steps)
 
         spent, cost = jnp.float32(lengths.sum()), jnp.float32(lengths[-len(lengths) // 3 :].mean())
-        left = budget / NUM_CHAINS - spent
-        kept, count, more = spend(
-            key_draws, step, state, left, cost, lambda state: state.position, MOST
-        )
-        return kept, count, spent + more
+        return key_draws, step, state, spent, cost
 
-    kept, count, spent = per_chain(key, one_chain)
-    return chained(kept, spent.sum(), count)
+    return spent_up(key, tuned_chain, budget)

@@ -23,8 +23,7 @@ def score_of(p, y):
 
 
 def scored_parts(parts, y, score=score_of):
-    """Score the mean of independent predictions of the same thing, [part, *point], by the four
-    scores of one.
+    """Score the mean of independent predictions of one thing, [part, *point], by four scores.
 
     Errors are the jackknife's: each part is left out in turn; that of the accuracy is no less than
     one point. Of one part alone there is none.
@@ -56,9 +55,7 @@ def scored(p, y):
 
 
 def scored_starts(p, y, score=score_of):
-    """Score optimised networks, p [start, *point]: means over starts, each scored alone, and their
-    standard errors.
-    """
+    """Score networks p [start, *point], each alone: means over starts, their standard errors."""
     each = [score(one, y) for one in p]
     of = {name: [one[name] for one in each] for name in NAMES}
     means = {name: float(np.mean(values)) for name, values in of.items()}
@@ -67,8 +64,7 @@ def scored_starts(p, y, score=score_of):
 
 
 def layer_log_sd(log_sd):
-    """Return log standard deviations by layer, [chain, draw]: where each weight has its own, their
-    mean.
+    """Return log sd by layer, [chain, draw]: their mean where each weight has its own.
 
     Weights trade places between copies of a network, so that only what all of a layer have in
     common can mix.
@@ -92,9 +88,7 @@ def check_of_run(drawn, p, **others):
 
 
 def with_sampler(drawn, p, y):
-    """Score all draws of a hierarchical fit; the median standard deviations of its layers, and its
-    check.
-    """
+    """Score all draws of a hierarchical fit; median sd of its layers, and its check."""
     log_sd = layer_log_sd(drawn["draws"]["log_sd"])
     check = check_of_run(drawn, p, log_sd=log_sd)
     sampler = {
@@ -108,9 +102,7 @@ def with_sampler(drawn, p, y):
 
 
 def row(name, scores):
-    """Return the row of an arm from its scores of each data set: lists over data sets, however deep
-    they stand.
-    """
+    """Return an arm's row of its scores of each data set: lists over these, however deep."""
     checks = {"check": [one["check"] for one in scores]} if "check" in scores[0] else {}
     rest = [{key: value for key, value in one.items() if key != "check"} for one in scores]
     return {"name": name, "sampler": {}, "more": {}} | joined(rest) | checks

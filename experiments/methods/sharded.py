@@ -67,8 +67,7 @@ def sample(
     every: int | None = None,
     folder: Path | None = None,
 ) -> mcmc.Posterior:
-    """Draw as ``mcmc.sample`` does, chains divided among the rows of a mesh and data among the
-    devices of a row.
+    """Draw as ``mcmc.sample`` does; rows of a mesh share the chains, devices of a row the data.
 
     Every process calls this with the same arguments and has the whole posterior in the end. The
     density is of a position and of data, whose leading axes are divided; what it sums over data
@@ -138,9 +137,7 @@ def _check_divided(num_chains, num_rows, num_turns, every):
 
 
 def _for_each_chain(mesh, num_chains, data):
-    """Return what runs a program for every chain that has a device here, and returns what all
-    found, [chain].
-    """
+    """Return what runs a program for each chain with a device here: what all found, [chain]."""
     rows = meshes.rows_of_chains(mesh, num_chains)
     there = {
         row: meshes.place(data, row, sharded_sums.AXIS)
@@ -221,9 +218,7 @@ def _value(log_density, vector, position, data):
 
 
 def _stretch(log_density, target_acceptance, carry, keys, tuned, position, data):
-    """Let a chain take some turns of ``hmc.draw``; return how it goes on, and vectors and
-    statistics of each turn.
-    """
+    """Let a chain take turns of ``hmc.draw``; return it, vectors and statistics of each turn."""
     *_, density = hmc._flat(log_density, position, None, data)
     one_turn = hmc.turn(density, carry.inverse_metric, carry.mean_steps, target_acceptance)
     state = _packed(carry.chain, jax.random.wrap_key_data), carry.adaptation

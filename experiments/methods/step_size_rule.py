@@ -90,9 +90,7 @@ def tune_and_draw(
 def chosen(
     of_steps: list[Float[np.ndarray, "chain point"] | None], margin: float = total_variation.MARGIN
 ) -> int:
-    """Return the place of the largest step that matches half of it, the one before; -1 if there is
-    none.
-    """
+    """Return the place of the largest step that matches half of it, the one before, or -1."""
 
     def match(half, whole):
         apart, chance = total_variation.distance(half, whole)

@@ -41,9 +41,7 @@ def files(folder: Path) -> dict[str, np.ndarray]:
 
 
 def rows(folder: Path, chosen: Int[np.ndarray, "*batch"]) -> dict[str, np.ndarray]:
-    """Read the chosen rows of a folder, a few at a time: a row brings its surroundings with it, up
-    to a megabyte.
-    """
+    """Read chosen rows of a folder, few at a time: each brings up to a megabyte beside it."""
     found = {}
     for name, values in files(folder).items():
         found[name] = np.empty((*chosen.shape, *values.shape[1:]), values.dtype)
@@ -133,8 +131,7 @@ def fit(
     num_steps: int,
     stretch: int = 100,
 ) -> tuple[Any, np.ndarray]:
-    """Fit a guide on minibatches; return the state of ``svi``, for ``svi.get_params``, and the loss
-    of every step.
+    """Fit a guide on minibatches; return ``svi``'s state, for its ``get_params``, and all losses.
 
     The model takes a minibatch, a dict of arrays, and scales it up by ``numpyro.handlers.scale``. A
     ``numpyro.plate`` of all rows would do so, too, and draw a subsample of them that nobody needs,

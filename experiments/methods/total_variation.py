@@ -9,17 +9,14 @@ MARGIN = LIMIT / 2
 
 
 def beyond(apart: float, chance: float) -> float:
-    """Return the part of a distance that chance does not explain: squares of independent parts add
-    up.
-    """
+    """Return the part of a distance beyond chance: squares of independent parts add up."""
     return float(np.sqrt(max(apart**2 - chance**2, 0.0)))
 
 
 def distance(
     of_chains: Float[np.ndarray, "chain point"], truth: Float[np.ndarray, "chain point"]
 ) -> tuple[float, float]:
-    """Return the total variation between mean predictions of two sets of chains, and what chance
-    alone would make it.
+    """Return the total variation between mean predictions of two sets of chains, and chance's.
 
     Chains of one set are independent, so what they differ by says how far their mean is off by
     chance, whether or not a chain has mixed; the mean of the absolute value of a normal is 0.8

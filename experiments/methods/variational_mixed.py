@@ -14,8 +14,7 @@ from experiments.problems import health
 def predict(
     train: pd.DataFrame, test: pd.DataFrame
 ) -> tuple[Float[np.ndarray, " row"], dict[str, float]]:
-    """Return probabilities of new families in sites and plans that were seen, and the standard
-    deviations of effects.
+    """Return p of new families in sites and plans that were seen, and the effects' sd.
 
     Slopes of standardised features are N(0, 1 / number of features), the log standard deviations
     N(0, 1). A new family is averaged over by Gauss-Hermite quadrature.

@@ -22,9 +22,7 @@ BLOCK, NUM_CHOSEN = 500, 1000  # networks weighted at once; networks of a part t
 
 
 def of_the_group(key, draws, copies):
-    """Return networks of a task not yet seen, [part, network, weight]: a part a chain, ``copies``
-    of each draw.
-    """
+    """Return networks of a new task [part, network, weight]: a chain a part, copies a draw."""
     return np.concatenate(
         [fitted_priors.group_predictive(k, draws) for k in jax.random.split(key, copies)], axis=1
     )
@@ -49,9 +47,7 @@ def weigh(w, observed, x_test, sizes):
 
 @partial(jax.jit, static_argnums=3)
 def _weigh(w, task, x_test, sizes):
-    """Predictions, Pareto k and effective number, each [size], of networks weighted for one
-    task.
-    """
+    """Predictions, Pareto k, effective number, each [size], of networks weighted for one task."""
 
     def of_block(block):
         logits = jax.vmap(lambda v: NETWORK.apply(UNRAVEL(v), task.x))(block)

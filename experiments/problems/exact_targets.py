@@ -24,9 +24,7 @@ def moments(name, log_density, position, standardized, size):
 
 
 def correlated_gaussian(size: int = 10, correlation: float = 0.9) -> verify.Target:
-    """Scales from 0.1 to 10, correlation of neighbours as given; checked along the principal
-    axes.
-    """
+    """Scales 0.1 to 10, neighbours correlated as given; checked along the principal axes."""
     scale = np.logspace(-1, 1, size)
     covariance = (
         scale[:, None]
@@ -46,9 +44,7 @@ def correlated_gaussian(size: int = 10, correlation: float = 0.9) -> verify.Targ
 def conjugate_regression(
     seed: int, num_points: int, num_features: int, noise: float
 ) -> tuple[Array, ...]:
-    """Return x, y, and the mean and whitening of weights N(0, 1) given them (Bishop 2006, section
-    3.3).
-    """
+    """Return x, y, mean and whitening of weights N(0, 1) given them (Bishop 2006, 3.3)."""
     random = np.random.default_rng(seed)
     x = random.normal(size=(num_points, num_features)) @ np.diag(
         np.linspace(0.7, 2.0, num_features)
@@ -76,9 +72,7 @@ def linear_regression(
 
 
 def funnel(centred: bool, size: int = 9, scale: float = 3.0) -> verify.Target:
-    """Neal's (2003) funnel: v ~ N(0, scale), x ~ N(0, exp(v / 2)); non-centred, both are scaled
-    from N(0, 1).
-    """
+    """Neal's (2003) funnel, v ~ N(0, scale), x ~ N(0, exp(v / 2)); non-centred, both N(0, 1)."""
 
     def log_density(position):
         v, x = position["v"], position["x"]
@@ -141,8 +135,7 @@ def two_modes(weight: float = 0.3, distance: float = 4.0) -> verify.Target:
 
 
 def eight_schools(jacobian: bool = True) -> verify.Target:
-    """Rubin's (1981) coaching effects, non-centred, log tau in place of tau; exact by
-    one-dimensional quadrature.
+    """Rubin's (1981) coaching effects, non-centred, in log tau; exact by 1-d quadrature.
 
     Without ``jacobian`` the density forgets that it is one of log tau: a mistake to be found.
     """

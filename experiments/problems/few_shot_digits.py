@@ -55,9 +55,7 @@ def digits():
 
 @lru_cache(maxsize=1)
 def problem(redraw):
-    """Return images of the base classes [class, image, pixel], tasks to choose by, and tasks to be
-    tried on.
-    """
+    """Return images [base class, image, pixel], tasks to choose by, and tasks to be tried on."""
     rng = generator("tasks", redraw)
     classes = np.split(rng.permutation(10), np.cumsum(SETTINGS["classes"])[:-1])
     x, digit = digits()

@@ -44,9 +44,7 @@ EFFECTS = {"site": "intercept", "plan": "intercept", "family": "intercept"}
 
 
 def load() -> pd.DataFrame:
-    """Return a row a person and year, by person; covariates that change are as they were in the
-    person's first year.
-    """
+    """Return a row a person and year, by person; covariates as they were in the first year."""
     raw = pd.read_csv(files("statsmodels.datasets.randhie") / "src" / "randhie.csv")
     raw = raw.sort_values(["zper", "year"], ignore_index=True)
     first = raw.groupby("zper").first()
@@ -58,8 +56,7 @@ def load() -> pd.DataFrame:
 
 
 def families(persons: pd.DataFrame) -> pd.Series:
-    """Return a family for each person, sorted by number: whom any of two keys joins, directly or
-    through others.
+    """Return a family for each person, sorted by number: all whom any of two keys joins.
 
     The file has no family. Neighbours in number with equal site, plan, income and size are one; so
     are persons of equal site, plan, income, deductible limit and race, wherever they stand. Some
@@ -81,8 +78,7 @@ def families(persons: pd.DataFrame) -> pd.Series:
 
 
 def parts(frame: pd.DataFrame, seed: int, share: float = 0.25) -> pd.Series:
-    """Return, for each family, its place among those of its cell in a random order, 0, 1, ...;
-    below 0: to be tested.
+    """Return each family's place in its cell's random order, 0, 1, ...; below 0: to be tested.
 
     A quarter of each cell's families is for testing, one at least, and the order does not depend on
     how many train.

@@ -33,8 +33,7 @@ def moons(num_rows: int) -> tuple[Callable, Any, densities.Observed]:
 
 
 def tasks(num_tasks: int, gathered: bool = True) -> tuple[Callable, Any, densities.Observed]:
-    """The hierarchical network on so many rotated moons, ``hierarchical.log_density``; tasks are
-    what is divided.
+    """Return ``hierarchical.log_density`` on so many rotated moons; tasks are what is divided.
 
     The gradient of each task's own weights is gathered on all devices, for a sampler, or stays
     where it is.

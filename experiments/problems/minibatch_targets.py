@@ -18,9 +18,7 @@ from experiments.problems.exact_targets import conjugate_regression
 
 
 class MinibatchTarget(NamedTuple):
-    """A target whose density is ``log_prior(position) + sum of log_likelihood(position,
-    datum)``.
-    """
+    """Its log density: ``log_prior(position) + sum of log_likelihood(position, datum)``."""
 
     target: Target
     log_prior: Callable[[Any], Float[Array, ""]]
@@ -51,8 +49,7 @@ def gaussian_mean(
     prior_precision: float = 0.0,
     ddof: int = 0,
 ) -> MinibatchTarget:
-    """Mean of a normal of covariance 1, from data whose own covariance is exactly ``variance``
-    times the identity.
+    """Mean of N(., 1) from data whose covariance is exactly ``variance`` times the identity.
 
     Scores then have the Fisher information as their covariance if ``variance`` is 1: ``ddof`` 0 for
     minibatches drawn with replacement, 1 for those without, whose covariance has one degree of
@@ -93,9 +90,7 @@ def linear_regression(num_data: int = 500, size: int = 5, noise: float = 0.5) ->
 
 
 def logistic_regression(num_data: int = 500) -> MinibatchTarget:
-    """Two weights N(0, 1), labels of a steep slope; mean and covariance by sums over a grid of
-    weights.
-    """
+    """Two weights N(0, 1), labels of a steep slope; moments by sums over a grid."""
     random = np.random.default_rng(14)
     x = random.normal(size=(num_data, 2)) @ np.array([[1.0, 0.6], [0.0, 0.8]])
     y = (random.random(num_data) < special.expit(x @ [2.0, -1.0])).astype(np.int32)

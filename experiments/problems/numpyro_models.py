@@ -21,8 +21,7 @@ def _network(network, x, scales):
 
 
 def flat_model(network: nn.Module, observed: Observed, batch_size: int | None = None) -> None:
-    """State the model of ``densities.flat_log_density`` in NumPyro, for one task whose labels are
-    all seen.
+    """State ``densities.flat_log_density`` in NumPyro, for one task whose labels are all seen.
 
     With a batch size its log density is an unbiased estimate: that of some points, drawn without
     replacement, with their log likelihood multiplied by all points over theirs.
@@ -40,8 +39,7 @@ def flat_model(network: nn.Module, observed: Observed, batch_size: int | None = 
 
 
 def regression_model(network: nn.Module, observed: Observed, noise_scale: float = 0.5) -> None:
-    """State the model of ``densities.regression_log_density`` with a normal prior in NumPyro, for
-    one task.
+    """State ``densities.regression_log_density`` with a normal prior in NumPyro, for one task.
 
     Its sites are ``net/Dense_0.kernel`` and so on, and ``noise``, whose unconstrained value is
     ``log_noise``.

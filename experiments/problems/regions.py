@@ -21,9 +21,7 @@ NETWORK = networks.MLP()
 
 
 def observed(redraw, num_tasks, power=1.0):
-    """Return the training points of the sources' tasks, or of a redraw, with the likelihood raised
-    to a power.
-    """
+    """Return training points of the sources' tasks or a redraw, the likelihood at a power."""
     tasks = (
         data.source_moons()
         if redraw == "sources"
@@ -33,9 +31,7 @@ def observed(redraw, num_tasks, power=1.0):
 
 
 def starts(key, num_tasks, widest, scale, sd):
-    """Draw starts N(0, scale), one for each layer in ``widest``, which begins as the widest one:
-    [chain].
-    """
+    """Draw starts N(0, scale), [chain]: each begins with its layer of ``widest`` the widest."""
     drawn = mcmc.normal_starts(
         key, hierarchical.shapes(NETWORK, num_tasks, 2), (len(widest),), scale
     )

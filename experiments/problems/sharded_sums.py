@@ -16,8 +16,7 @@ AXIS = "data"
 
 
 def summed(function: Callable, gathered: bool = False) -> Callable:
-    """Return ``f(shared, own, data)``, the sum over the devices of a row of ``function(shared, own,
-    data)``.
+    """Return ``f(shared, own, data)``, the sum over a row's devices of ``function`` of the same.
 
     Value and gradient are found together, and summed over devices as one vector. ``shared`` is
     whole on each device. ``own`` is what each part of the data has for itself, such as the weights

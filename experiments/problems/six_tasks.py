@@ -36,8 +36,7 @@ class Problem(NamedTuple):
 
 
 def tasks(kind: str) -> data.Tasks:
-    """Return the first six of the sources' tasks, or, for tuning, three of another key, of the same
-    kind and size.
+    """Return the sources' first six tasks; for tuning, three alike of another key.
 
     ValueError: another kind.
     """
@@ -61,9 +60,7 @@ def problem(kind: str = "ladder") -> Problem:
 
 
 def params_of(vector: Float[Array, "*batch 40"]) -> dict:
-    """Return the network's parameters of a vector, in the order of ``ravel_pytree`` and in any
-    precision.
-    """
+    """Return the network's parameters of a vector in ``ravel_pytree``'s order, any precision."""
     sizes, found, begin = ((2, 5), (5, 5), (5, 1)), {}, 0
     for layer, shape in enumerate(sizes):
         end = begin + shape[0] * shape[1]
@@ -91,9 +88,7 @@ def log_likelihood(vector: Float[Array, " 40"], task: densities.Observed) -> Flo
 
 
 def log_density(vector: Float[Array, " 40"], task: densities.Observed) -> Float[Array, ""]:
-    """Log posterior of a task's network, up to a constant: that of
-    ``densities.flat_log_density``.
-    """
+    """Log posterior of a task's network, up to a constant, as ``densities.flat_log_density``."""
     return log_prior(vector) + log_likelihood(vector, task)
 
 

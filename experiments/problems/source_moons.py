@@ -10,10 +10,10 @@ from sklearn.datasets import make_moons
 
 
 def fisher_source_moons(key: Key[Array, ""]) -> Tasks:
-    """Rebuild the points of the PyMC3 notebook on SGFS, as one task: 1000 moons of seed 0, noise
-    0.2, half to train.
+    """Rebuild the points of the PyMC3 notebook on SGFS: 1000 moons of seed 0, noise 0.2, one task.
 
-    The notebook's split has no seed; here the key makes it. Only training points set the scale.
+    Half train. The notebook's split has no seed; here the key makes it. Only training points set
+    the scale.
     """
     raw, y = make_moons(n_samples=1000, noise=0.2, random_state=0)
     order = np.asarray(jax.random.permutation(key, 1000))

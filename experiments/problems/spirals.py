@@ -23,8 +23,7 @@ NETWORK = networks.MLP((100,), nn.relu, True, 3)
 def spiral(
     key: Key[Array, ""], points_per_class: int = 100, noise: float = 0.2, num_classes: int = 3
 ) -> Points:
-    """Draw arms of a spiral, one a class: radii evenly from 0 to 1/2, angle 4 y + 8 r plus N(0,
-    noise), in radians.
+    """Draw arms of a spiral, a class each: radii up to 1/2, angle 4 y + 8 r + N(0, noise), radians.
 
     A point is ``r (sin, cos)`` of its angle, so arm y starts at angle 4 y and turns by 4.
 
@@ -39,9 +38,7 @@ def spiral(
 
 
 def problem(redraw: int) -> tuple[data.Points, data.Points, jax.Array]:
-    """Return training points, fresh points, and which of the training points are held out for the
-    temperature.
-    """
+    """Return training points, fresh points, which training points are held out (temperature)."""
     train = _spiral(common.key(SETTINGS["seed"], "train", redraw), SETTINGS["points_per_class"])
     test = _spiral(common.key(SETTINGS["seed"], "test", redraw), SETTINGS["test_per_class"])
     size = train.y.size

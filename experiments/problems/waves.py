@@ -12,9 +12,7 @@ REGIONS = ("inside", "outside", "gap")  # of the test points
 
 
 class Wave(NamedTuple):
-    """Measurements; test points by region, in the order of ``REGIONS``, the gap only if there is
-    one.
-    """
+    """Measurements; test points by region as in ``REGIONS``, the gap only if there is one."""
 
     x_train: Float[Array, "point 1"]  # sorted
     y_train: Float[Array, " point"]
@@ -36,8 +34,7 @@ def wave(
     num_test: int = 200,
     gap: tuple | None = None,
 ) -> Wave:
-    """Measure ``wave_mean`` with normal noise at points uniform on [-1, 1], less the gap (low,
-    high) if there is one.
+    """Measure ``wave_mean`` with normal noise at uniform points on [-1, 1] less a gap (low, high).
 
     Test points: ``inside`` where training points may lie, ``outside`` on both sides of them as far
     as -1.5 and 1.5, and, if there is a gap, within ``gap``.

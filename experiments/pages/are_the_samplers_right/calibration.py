@@ -80,9 +80,7 @@ def _simulate(keys, x):
 
 
 def quantities(weights, observed):
-    """Return what is ranked; the log likelihood depends on the data, without which the prior would
-    pass.
-    """
+    """Return what is ranked, the log likelihood too: without data the prior would pass."""
     likelihood = densities.bernoulli_log_likelihood(
         NETWORK.apply(weights, observed.x), observed.y
     ).sum()
@@ -104,9 +102,7 @@ def of_draws(draws, observed):
 
 
 def unit(sampler, first, count):
-    """Fit some replications by one sampler; keep the quantities of draws and of the weights that
-    made the labels.
-    """
+    """Fit some replications by a sampler; keep quantities of draws and of the true weights."""
     truth, observed = simulated(first, count)
     kept = {"truth": jax.jit(jax.vmap(quantities))(truth, observed)}
     key_start, key_chains = (
@@ -126,9 +122,7 @@ def unit(sampler, first, count):
 
 
 def score(drawn, **_):
-    """Ranks of the truth among thinned draws, [replication, quantity]; and its share of all draws,
-    with errors.
-    """
+    """Ranks of the truth among thinned draws, [replication, quantity], its share, with errors."""
     values, truth = drawn["values"], drawn["truth"]
     if "stats" not in drawn:
         ranks = verify.ranks(values.reshape(len(values), -1, len(QUANTITIES)), truth)
@@ -147,9 +141,7 @@ def score(drawn, **_):
 
 
 def rows(scored):
-    """A row a sampler: ranks of all replications, their distance from uniform ones, and what chance
-    explains.
-    """
+    """A row a sampler: all ranks, their distance from uniform ones, and what chance explains."""
     made = []
     for sampler in SETTINGS["samplers"]:
         parts = [part for name, part in scored.items() if name.startswith(f"{sampler}, ")]

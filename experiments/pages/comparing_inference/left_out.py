@@ -100,9 +100,7 @@ def pooled(keys, tasks):
 
 
 def together(keys, tasks):
-    """Fit the hierarchical network to all tasks; without one, chains go on from there, with a
-    warm-up of their own.
-    """
+    """Fit the hierarchical network to all tasks; without one, chains go on from there."""
     observed = densities.observe(tasks.x_train, tasks.y_train)
     num_tasks = len(observed.y)
     shapes = hierarchical.shapes(moons_redrawn.NETWORK, num_tasks, 2)
@@ -141,9 +139,7 @@ def weights_of(draws):
 
 @jax.jit
 def unseen_weights(key, draws):
-    """Return the weights of a task of which nothing is known, one set a draw: [left out, chain,
-    draw].
-    """
+    """Return weights of an unknown task, one set a draw: [left out, chain, draw]."""
     batch = jax.tree.leaves(draws["log_sd"])[0].shape
     offset = mcmc.normal_starts(
         key, hierarchical.shapes(moons_redrawn.NETWORK, 1, 2)["offset"], batch
@@ -159,9 +155,7 @@ def log_of(p, y):
 
 
 def by_point(log_p):
-    """Return what importance sampling says of each label that is left out, and its k-hat: both
-    [task, point].
-    """
+    """What importance sampling says of each label left out, and its k-hat: [task, point]."""
     draws = np.moveaxis(log_p.reshape(-1, *log_p.shape[2:]), 0, -1)
     log_weights, k_hat = arviz.psislw(-draws)
     return logsumexp(log_weights + draws, axis=-1), k_hat
@@ -211,9 +205,7 @@ def score(drawn, model, redraw):
 
 
 def by_task(log_p):
-    """Return what importance sampling says of a task that is left out, mean of all labels, and
-    k-hat of each task.
-    """
+    """What importance sampling says of a task left out, mean of labels, and k-hat of each."""
     draws = log_p.reshape(-1, *log_p.shape[2:])
     log_weights, k_hat = arviz.psislw(-draws.sum(axis=2).T)
     return logsumexp(log_weights[..., None] + np.moveaxis(draws, 0, 1), axis=1).mean(), k_hat

@@ -15,9 +15,7 @@ from experiments.problems import six_tasks
 
 
 class Reference(NamedTuple):
-    """Independent long runs of each task, leading axes [task, run]; one run where settings are
-    chosen.
-    """
+    """Independent long runs of each task, leading axes [task, run]; of tuning tasks one."""
 
     p: Float[np.ndarray, "task run point"]
     p_error: Float[np.ndarray, "task run compared"]
@@ -46,8 +44,7 @@ def reference(kind: str) -> Reference:
 def apart(
     p: Float[np.ndarray, "task point"], truth: Reference, where: slice, of_error: slice
 ) -> tuple[float, Float[np.ndarray, " task"]]:
-    """Return the total variation from the reference's mean prediction, its own Monte Carlo variance
-    subtracted.
+    """Total variation from the reference's mean prediction, less its own Monte Carlo variance.
 
     Of all tasks together, and by task.
     """
@@ -109,9 +106,7 @@ def _nll(p, y):
 
 
 def floor(kind: str) -> dict:
-    """Return how far two independent references are apart, by every measure: nothing can be told to
-    be nearer.
-    """
+    """Return how far two independent references are apart: nothing can be told to be nearer."""
     truth, y = reference(kind), np.asarray(six_tasks.problem(kind).y)
     first, second = truth.p[:, 0], truth.p[:, 1]
     test, far = np.s_[:, : six_tasks.NUM_TEST], np.s_[:, -six_tasks.NUM_FAR :]
@@ -132,8 +127,7 @@ def floor(kind: str) -> dict:
 
 
 def together(seeds: list[dict], kind: str) -> dict:
-    """Return what seeds share and what they do not: bias of their mean, spread between them, chance
-    within a run.
+    """Return what seeds share and what not: bias of their mean, spread, chance within a run.
 
     ``between`` is the total variation from the mean of very many seeds that one seed has;
     ``restarts`` the part of it that the run's own Monte Carlo error does not explain.

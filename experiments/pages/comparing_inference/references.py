@@ -67,9 +67,7 @@ def double_precision() -> Iterator[None]:
 
 
 def unit(kind: str, method: str, task: int, run: int) -> dict:
-    """Return weights [chain, draw, 40] and what the sampler says of them; or particles [particle,
-    40] and weights.
-    """
+    """Return weights [chain, draw, 40] and how chains fared; or particles [particle, 40]."""
     key = common.key(RUN["seed"], kind, method, task, run)
     observed = take(six_tasks.problem(kind).observed, task)
     return (

@@ -19,8 +19,7 @@ SMALL = {"name": "MAP", "budget": 100_000, "value": 0.1, "rounds": 3}
 
 
 def units() -> dict[str, dict]:
-    """Return each method at 10^5 gradients a task, or, where it ends by itself, at the largest
-    budget that it has.
+    """Return each method at 10^5 gradients a task, or at the largest budget that it has.
 
     The nearest, which have the longest runs, are timed at 10^6, too: a gradient may cost more where there are
     more draws to keep.
@@ -40,9 +39,7 @@ def units() -> dict[str, dict]:
 
 
 def unit(name: str, budget: int, value: float, rounds: int) -> dict:
-    """Return for each round seconds and gradients of a run on all tasks, and seconds of a bare
-    gradient.
-    """
+    """Return of each round seconds and gradients of all tasks, seconds of a bare gradient."""
     bare = gradient_timer.timer(
         six_tasks.log_density,
         np.zeros(six_tasks.SIZE, np.float32),
@@ -57,9 +54,7 @@ def unit(name: str, budget: int, value: float, rounds: int) -> dict:
 
 
 def score(drawn: dict, name: str, budget: int, **_) -> dict:
-    """Return microseconds a gradient and how many times that of a bare one it is, medians over
-    rounds.
-    """
+    """Microseconds a gradient, and how many times a bare one that is, medians over rounds."""
     seconds, gradients, bare = drawn["rounds"].T
     ratio = seconds / gradients / bare
     return {

@@ -51,8 +51,7 @@ def score(drawn: dict, name: str, value: float, seed: int) -> dict:
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:
-    """Return of each method the distances by candidate, and the candidate chosen; a run that failed
-    is infinitely far.
+    """Return each method's distances by candidate, and the best; one that failed is infinitely far.
 
     ValueError: a method all of whose candidates failed.
     """

@@ -29,9 +29,7 @@ COVERED = 0.5  # the share of points that is decided, where the others are left
 
 
 class Uses(NamedTuple):
-    """Tasks, where they are asked, and the probability of class 1 there: [task, near or far,
-    point].
-    """
+    """Tasks, where they are asked, and p of class 1 there: [task, near or far, point]."""
 
     tasks: data.Tasks
     x: Float[Array, "task 2 point 2"]
@@ -49,8 +47,7 @@ def problem() -> Uses:
 
 @jax.jit
 def of_draws(p: Float[Array, "draw point"]) -> dict[str, Array]:
-    """Return the mean prediction, and the joint probability of labels at pairs: [point], [point, 6,
-    6].
+    """Return mean predictions [point], and joint p of labels at pairs of points [point, 6, 6].
 
     Pair i are points i and i + 1; [i, a, b] is the probability that given labels, of which the
     first a of five are 1 at the first point and the first b at the second, are all as given: the
@@ -70,8 +67,7 @@ def measured(
     joint: Float[np.ndarray, "*lead point 6 6"],
     q: Float[np.ndarray, "*lead point"],
 ) -> dict[str, np.ndarray]:
-    """Return every measure, mean over points, [*lead]; each is what the known probabilities leave
-    to gain: 0 at best.
+    """Return every measure, mean over points, [*lead]: what known probabilities leave to gain.
 
     ``nll`` and ``joint`` are nats a label, ``brier`` is a squared difference of probabilities,
     ``cost`` is in units of a false alarm, ``risk`` is the share of wrong decisions among the surest
@@ -116,8 +112,7 @@ def rows_of(scored: dict[str, dict]) -> list[dict]:
 
 
 def as_lists(found: dict) -> dict:
-    """Return measures [task, near or far] for JSON, by place; and averages near the data, for a
-    check.
+    """Return measures [task, near or far] for JSON, by place; averages near, for a check.
 
     Their errors are standard errors over tasks: a run elsewhere, which draws other numbers, differs
     by less.

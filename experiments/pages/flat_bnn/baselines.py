@@ -54,9 +54,7 @@ def with_task(x):
 
 
 def model(name, tasks):
-    """Return the density, the shapes of a position, what is observed, and the logits of a position
-    at test points.
-    """
+    """Return density, shapes of a position, what is observed, logits of a position at x_test."""
     if name == "hierarchical logistic":
         observed = densities.observe(tasks.x_train, tasks.y_train)
         return (

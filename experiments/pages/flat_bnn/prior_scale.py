@@ -44,9 +44,7 @@ SMALL = {"scales": [0.25, 0.5, 1.0]}
 
 
 def unit(scales):
-    """Sample all tasks under one prior, without each fold and with all. All priors start from the
-    same numbers.
-    """
+    """Sample all tasks under one prior, without each fold and with all, from the same starts."""
     tasks = data.source_moons()
     key_folds = common.key(SETTINGS["seed"], "folds", *scales)
     held_out = cross_validation.ranked(key_folds, tasks, [scales], **OF_FOLDS)[0]
@@ -68,9 +66,7 @@ def unit(scales):
 
 @jax.jit
 def predicted(draws, x_test, observed):
-    """Return probabilities at test points and log likelihoods of training points, both [task,
-    chain, draw, point].
-    """
+    """Return p at test points, log likelihoods at training points, [task, chain, draw, point]."""
 
     def of_draw(w, x_test, observed):
         return jax.nn.sigmoid(NETWORK.apply(w, x_test)), OF_LABELS(w, observed)
@@ -80,9 +76,7 @@ def predicted(draws, x_test, observed):
 
 
 def over_tasks(errors):
-    """Return the error of the mean over tasks, which are independent posteriors, from those of
-    each.
-    """
+    """Return the error of the mean over tasks, independent posteriors, from each one's."""
     return float(np.sqrt(np.mean(np.square(errors)) / len(errors)))
 
 

@@ -33,9 +33,7 @@ NON_CENTRED, LOGITS = hierarchical.log_density(NETWORK), hierarchical.logits(NET
 
 
 def units():
-    """A posterior each: its kind, the scale of its starts if they are drawn, the power of the
-    likelihood.
-    """
+    """A posterior each: its kind, the scale of starts that are drawn, the likelihood's power."""
     count, parts = SETTINGS["num_started"], [("starts", *case) for case in SETTINGS["cases"]]
     parts += [
         (f"from mode {mode}", None, power) for mode in range(3) for power in SETTINGS["powers"]
@@ -76,9 +74,7 @@ def from_starts(start, power, num_started):
 
 
 def states(mode, num_started):
-    """Return the ends, at power 1, of all chains that lie in a mode, which is named by its widest
-    layer.
-    """
+    """Return the ends, at power 1, of all chains in a mode, named by its widest layer."""
     runs = [
         from_starts(start, power, num_started) for start, power in SETTINGS["cases"] if power == 1
     ]
@@ -90,9 +86,7 @@ def states(mode, num_started):
 
 
 def non_centred(position):
-    """Return the coordinates of ``hierarchical``; in centred ones ``offset`` holds the tasks'
-    weights themselves.
-    """
+    """Return coordinates of ``hierarchical``; centred, ``offset`` holds tasks' weights."""
 
     def offset(layer):
         sd, mean = jnp.exp(position["log_sd"][layer]), position["mean"][layer]["kernel"]
@@ -102,9 +96,7 @@ def non_centred(position):
 
 
 def centred(position, observed):
-    """Return the same log posterior, of centred coordinates: a change of variables, with its
-    Jacobian.
-    """
+    """Return the same log posterior of centred coordinates, with its Jacobian."""
     sizes = {layer: position["offset"][layer]["kernel"].size for layer in LAYERS}
     return NON_CENTRED(non_centred(position), observed) - sum(
         sizes[name] * position["log_sd"][name] for name in LAYERS
@@ -139,9 +131,7 @@ def sample(kind, start, power, num_started):
 
 
 def unit(**setting):
-    """Sample; keep the group standard deviations and predictions at some of the sources' test
-    points.
-    """
+    """Sample; keep group standard deviations, and p at some of the sources' test points."""
     posterior = sample(**setting)
     if posterior is None:
         return {"found": np.array(False)}
@@ -157,9 +147,7 @@ def unit(**setting):
 
 
 def score(drawn, kind, start, power, **_):
-    """The group standard deviations of every chain, on its way and at its end, and the sampler's
-    own account.
-    """
+    """Group standard deviations of every chain, on its way and at its end; its diagnostics."""
     if not drawn["found"]:
         return {}
     posterior = runs.run_from(drawn)

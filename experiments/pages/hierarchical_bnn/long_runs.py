@@ -92,9 +92,7 @@ def unit(name, num_special, num_chains, num_started, num_samples):
 
 
 def with_nll_by_task(p, y):
-    """NLL of every task by the average of all chains and of each alone, with errors; p [chain,
-    draw, task, point].
-    """
+    """NLL of tasks, of all chains and of each, with errors; p [chain, draw, task, point]."""
 
     def of_tasks(function, p):
         return [function(p[:, :, task], y[task]) for task in range(len(y))]
@@ -112,9 +110,7 @@ def with_nll_by_task(p, y):
 
 
 def leave_one_out(log_likelihood):
-    """Effective parameters, NLL of points left out, and points not to be trusted, of [chain, draw,
-    point].
-    """
+    """Effective parameters, NLL left out, untrusted points, of [chain, draw, point]."""
     found = diagnostics.leave_one_out(log_likelihood)
     flat = np.asarray(log_likelihood, np.float64).reshape(-1, log_likelihood.shape[-1])
     full = np.log(np.exp(flat).mean(axis=0))
@@ -127,9 +123,7 @@ def leave_one_out(log_likelihood):
 
 
 def with_loo_errors(log_likelihood):
-    """Leave-one-out of all draws; its errors are those of the mean over half chains, each left out
-    by itself.
-    """
+    """Leave-one-out of all draws; errors of a mean over half chains, each by itself."""
     found = leave_one_out(log_likelihood)
     half = log_likelihood.shape[1] // 2
     parts = [

@@ -5,7 +5,8 @@ Four chains each start with the input, the hidden and the output layer's group s
 the largest, and none is left out. Where all twelve agree and pass between regions, the share of
 their draws in a region is its share of the mass; where they leave a region and do not come back,
 they say which way and not how much. With the likelihood raised to a power below 1 they pass more
-often than with the whole of it.
+often than with the whole of it. Where regions share the mass and passages are seldom, a longer run
+follows.
 """
 
 from helpers import common, diagnostics, hierarchical, mcmc
@@ -25,6 +26,8 @@ SETTINGS = {
     "starts": [0, 1, 2] * 4,
     "num_warmup": 500,
     "num_samples": {"2": 2000, "5": 2000, "18": 4000},  # by the number of tasks
+    # hyperprior, redraw, number of tasks
+    "long": {"posteriors": [["HalfNormal(5)", 0, 5]], "num_samples": 30_000},
 }
 HIERARCHICAL = {
     name: hierarchical.log_density(regions.NETWORK, prior)
@@ -33,8 +36,8 @@ HIERARCHICAL = {
 
 
 def units():
-    """A posterior on the sources' data each, at a power of the likelihood; then those of few
-    tasks.
+    """A posterior on the sources' data each, at a power of the likelihood; those of few tasks; then
+    longer runs.
     """
     tempered = {
         f"{hyperprior}, power {power}": setting(hyperprior, power)
@@ -46,24 +49,32 @@ def units():
         for hyperprior in SETTINGS["hyperpriors"]
         for num_tasks in (2, 5)
     }
-    return tempered | few
+    longer = {
+        f"{hyperprior}, redraw {redraw}, {num_tasks} tasks": setting(
+            hyperprior, 1.0, redraw, num_tasks
+        )
+        | {"num_samples": SETTINGS["long"]["num_samples"]}
+        for hyperprior, redraw, num_tasks in SETTINGS["long"]["posteriors"]
+    }
+    return tempered | few | longer
 
 
 def setting(hyperprior, power, redraw="sources", num_tasks=18):
     """Return a unit's setting."""
-    return {"hyperprior": hyperprior, "power": power, "redraw": redraw, "num_tasks": num_tasks}
+    return {
+        "hyperprior": hyperprior,
+        "power": power,
+        "redraw": redraw,
+        "num_tasks": num_tasks,
+        "num_samples": SETTINGS["num_samples"][str(num_tasks)],
+    }
 
 
 SMALL = setting("HalfNormal(1)", 1.0, 0, 2)
 
 
-def unit(hyperprior, power, redraw, num_tasks):
-    """Sample from starts in all regions."""
-    return sampled(hyperprior, power, redraw, num_tasks, SETTINGS["num_samples"][str(num_tasks)])
-
-
-def sampled(hyperprior, power, redraw, num_tasks, num_samples):
-    """Sample so many draws of each chain."""
+def unit(hyperprior, power, redraw, num_tasks, num_samples):
+    """Sample so many draws of each chain, from starts in all regions."""
     key_start, key_chains = jax.random.split(
         common.key(SETTINGS["seed"], redraw, num_tasks, hyperprior, power)
     )
@@ -76,7 +87,7 @@ def sampled(hyperprior, power, redraw, num_tasks, num_samples):
     return {"log_sd": posterior.draws["log_sd"], **runs.kept_run(posterior)}
 
 
-def score(drawn, hyperprior, power, redraw, num_tasks):
+def score(drawn, hyperprior, power, redraw, num_tasks, num_samples):
     """Shares of the draws by region, and how well all chains agree."""
     posterior = runs.run_from(drawn)
     log_sd = np.stack([drawn["log_sd"][layer] for layer in regions.LAYERS], axis=-1)
@@ -89,6 +100,7 @@ def score(drawn, hyperprior, power, redraw, num_tasks):
         "power": power,
         "redraw": redraw,
         "num_tasks": num_tasks,
+        "num_samples": num_samples,
         "share": inside.mean(axis=(0, 1)).tolist(),
         "share_error": (by_chain.std(axis=0, ddof=1) / np.sqrt(len(by_chain))).tolist(),
         "share_by_chain": by_chain.tolist(),

@@ -72,8 +72,7 @@ def units():
 
 
 def weights(position, scales, prior):
-    """Return the weights of a position of independent N(0, 1) coordinates: of the output layer
-    alone, or of both.
+    """Return the weights of a position of N(0, 1) coordinates: output layer alone, or both.
 
     The low-rank and the diagonal part have coordinates of their own: the prior is white, and no
     matrix is factored.
@@ -88,9 +87,7 @@ def weights(position, scales, prior):
 
 
 def log_density(position, task, prior):
-    """Log posterior of white coordinates; a task brings its scales, so that one program serves
-    all.
-    """
+    """Log posterior of white coordinates; tasks bring scales, so that one program serves."""
     observed, scales = task
     w = weights(position, scales, prior)
     of_labels = (
@@ -111,9 +108,7 @@ def shapes(arm, prior):
 
 
 def sample(key, arm, prior, tasks, place, num_chains, **lengths):
-    """Fit each task under scales of those powers of ten; return the run and weights [task, chain,
-    draw, weight].
-    """
+    """Fit tasks under scales of powers of ten; return run, weights [task, chain, draw, weight]."""
     key_start, key_chains = jax.random.split(key)
     starts = mcmc.normal_starts(key_start, shapes(arm, prior), (len(tasks), num_chains))
     observed, scales = (
@@ -156,8 +151,7 @@ def prior_of(arm, redraw):
 
 
 def searched(key, arm, prior, tasks):
-    """Choose an arm's scales by the mean NLL of tuning tasks; return the place chosen, and what was
-    found at each.
+    """Choose scales by the mean NLL of tuning tasks; return the place, and what was at each.
 
     A place is the powers of ten of both scales. Where the hidden layer is held fast, its power is
     that of the start.
@@ -176,8 +170,7 @@ def searched(key, arm, prior, tasks):
 
 
 def tried(key, arm, prior, tasks, place):
-    """Fit tuning tasks at a place: the mean NLL, its error, and the share of warm-up's trajectories
-    at their limit.
+    """Fit tuning tasks at a place: mean NLL, its error, share of warm-up's steps at the limit.
 
     All places have one key, so that noise which they share does not choose between them.
     """
@@ -271,9 +264,7 @@ def score(drawn, arm, redraw):
 
 
 def in_words(found):
-    """Return scores of each number of images by the names of ``metrics``, and the NLL by chain
-    apart.
-    """
+    """Scores of each number of images by the names of ``metrics``; the NLL by chain apart."""
     words = [
         {of + end: one[name + end] for name, of in scoring.NAMES.items() for end in ("", "_error")}
         for one in found

@@ -52,9 +52,7 @@ SMALL = {"redraw": 0, "size": 5, "num_tasks": 4}
 
 
 def unit(redraw, size, num_tasks):
-    """Return the NLL of labels left out, [triple, chains, task], by short fits of all and longer
-    ones of the best.
-    """
+    """Return the NLL left out, [triple, chains, task], by short fits, then longer of the best."""
     seen = jax.tree.map(lambda a: a[:num_tasks], new_tasks.training(redraw))
 
     def ranked(which, name):
@@ -69,9 +67,7 @@ def unit(redraw, size, num_tasks):
 
 
 def left_out(key, seen, size, scales, name):
-    """Return the NLL of labels left out of fits under one prior, [chains, task]: of all chains,
-    then of each alone.
-    """
+    """NLL left out of fits under one prior, [chains, task]: of all chains, then of each."""
     (num_tasks, num_points), sizes = seen.y_train.shape, SETTINGS[name]
     order = np.arange(num_points)
     blocks = [
@@ -91,9 +87,7 @@ def left_out(key, seen, size, scales, name):
 
 
 def with_each(p):
-    """Return the mean over draws [chain, draw, ...] of all chains, then of each alone, [chains,
-    ...].
-    """
+    """Mean over draws [chain, draw, ...] of all chains, then of each alone, [chains, ...]."""
     return np.concatenate([p.mean(axis=(0, 1))[None], p.mean(axis=1)])
 
 

@@ -59,9 +59,7 @@ SHARED = {network: hierarchical.log_density(network) for network in (PLAIN, PORT
 
 
 def raw_log_density(position, observed):
-    """Return the port's posterior with ``sd`` itself as coordinate: no Jacobian, and a wall at
-    0.
-    """
+    """Return the port's posterior of ``sd`` itself: no Jacobian, and a wall at 0."""
     log_sd = jax.tree.map(lambda sd: jnp.log(jnp.abs(sd)), position["sd"])
     value = SHARED[PORT](
         {"mean": position["mean"], "log_sd": log_sd, "offset": position["offset"]}, observed
@@ -95,9 +93,7 @@ SMALL = {"name": "flat"}
 
 
 def points_of(name):
-    """Return the sources' tasks, or the same points with each task scaled by its training half
-    alone.
-    """
+    """Return the sources' tasks, or their points scaled by the training half alone."""
     tasks = data.source_moons()
     if name != "flat, scaled by training points":
         return tasks
@@ -110,9 +106,7 @@ def points_of(name):
 
 
 def shapes_of(network):
-    """Return shapes of a position of networks that share; in the port the output layer is the same
-    for all tasks.
-    """
+    """Return shapes of networks that share; the port's output layer is the same for all."""
     special = (INPUT, HIDDEN) if network is PORT else None
     return hierarchical.shapes(network, 18, 2, special=special)
 
@@ -168,9 +162,7 @@ def probabilities(network, draws, x, separate):
 
 
 def unit(name):
-    """Sample a model; keep probabilities of every draw at test points, of every fifth at training
-    points.
-    """
+    """Sample; keep p of every draw at test points, of every fifth at training points."""
     tasks, model = points_of(name), MODELS[name]
     network, separate = model["network"], "start" not in model
     scales = jnp.ones(3) if separate else None
@@ -192,8 +184,7 @@ def unit(name):
 
 
 def correlations(means):
-    """Return correlations between the ten group means of the input layer, chain by chain; means
-    [chain, draw, 2, 5].
+    """Correlations of the ten group means of the input layer, by chain; [chain, draw, 2, 5].
 
     Copies of a network permute these weights and flip their signs, so chains cannot be averaged.
     Whether a chain's correlations are more than the wandering of a slow chain, its two halves tell:
@@ -226,9 +217,7 @@ def by_chain(name, p, y):
 
 
 def score(drawn, name):
-    """Return one row. ``labels_by_chain``: one sampled label a draw in place of a probability,
-    averaged.
-    """
+    """Return one row. ``labels_by_chain``: a sampled label a draw, not p, averaged."""
     tasks, p_train, p_test = points_of(name), drawn["p_train"], drawn["p_test"]
     y_train, y_test = np.asarray(tasks.y_train), np.asarray(tasks.y_test)
     posterior = runs.run_from(drawn)

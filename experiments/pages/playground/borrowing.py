@@ -61,9 +61,7 @@ def tasks():
 
 
 def unit(sd, without):
-    """Sample; keep predictions on the grid, [chain, draw, task, point], and what the diagnostics
-    need.
-    """
+    """Sample; keep p on the grid, [chain, draw, task, point], and what diagnostics need."""
     points, labels = tasks()
     num_tasks = len(labels)
     observed = densities.observe(
@@ -99,9 +97,7 @@ def density(position, given):
 
 
 def score(drawn, sd, without):
-    """The surfaces in hundredths, two digits a point; the first task's at 25 points, with errors;
-    diagnostics.
-    """
+    """Surfaces in hundredths; the first task's at 25 points, with errors; diagnostics."""
     p = np.asarray(drawn["p"], np.float64)
     mean = p.mean(axis=(0, 1))
     side = SETTINGS["side"]

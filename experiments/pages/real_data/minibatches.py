@@ -82,9 +82,7 @@ def problem(size):
 
 
 def unit(method, size, step_size=None, **lengths):
-    """Fit, and keep predictions of test rows and of some training rows, and log standard
-    deviations.
-    """
+    """Fit; keep predictions of test rows and some training rows, log standard deviations."""
     network, recipe, table, train, test = problem(size)
     density, shapes = multilevel.log_density(network, recipe), multilevel.shapes(network, recipe)
     key = common.key(SETTINGS["seed"], "minibatches", method, size, f"{step_size}")
@@ -181,9 +179,7 @@ def walked(key, method, step_size, density, starts, table):
 
 
 def score(drawn, method, size, step_size=None, **_):
-    """Means and spreads of predictions, log standard deviations, R-hat of both, and the NLL of test
-    rows.
-    """
+    """Means and spreads of predictions, log sd, R-hat of both, and the NLL of test rows."""
     train, test = table_fits.split("family", size, 0)
     found = {
         "method": method,
@@ -211,9 +207,7 @@ def score(drawn, method, size, step_size=None, **_):
 
 
 def rows(scored):
-    """A row a method and table, with its distance to full sampling; of a sampler the step size that
-    the rule takes.
-    """
+    """A row a method and table, with its distance to full sampling, at the step of the rule."""
     found = []
     for size in SETTINGS["sizes"]:
         full = scored[f"{size}: {FULL}"]
@@ -236,9 +230,7 @@ def rows(scored):
 
 
 def chosen(scored, size, method):
-    """The run of the largest step whose predictions of training rows match those of half of it, and
-    what was tried.
-    """
+    """The run of the largest step that matches half of it on training rows; all gaps tried."""
     runs = [scored[f"{size}: {method}, {e:g}"] for e in SETTINGS["step_sizes"][method]]
     means = [np.mean(one["seen_by_run"], axis=0) if one["finite"] else None for one in runs]
     gaps = [

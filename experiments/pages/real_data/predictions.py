@@ -71,9 +71,7 @@ SMALL = setting(table_fits.LINES, "family", 4, 0)
 
 
 def unit(arm, what, size, part, **lengths):
-    """Fit an arm; keep the probability of an expense for every test row under each draw kept,
-    [chain, draw, row].
-    """
+    """Fit an arm; keep p of an expense for every test row, [chain, draw, row]."""
     train, test = table_fits.split(what, size, part)
     begun = time.perf_counter()
     if arm not in table_fits.SAMPLED:
@@ -113,9 +111,7 @@ def scores_of(drawn, train, test):
 
 
 def rows(scored):
-    """A row an arm, question and size: parts joined; differences to the rivals by a bootstrap of
-    families.
-    """
+    """A row an arm, question and size, parts joined; differences by a bootstrap of families."""
     joined = {}
     for one in scored.values():
         joined.setdefault((one["what"], one["size"], one["arm"]), []).append(one)
@@ -170,9 +166,10 @@ def difference(at, other):
 
 
 def paired(by_row, family):
-    """Mean of a paired difference over rows; its 95 % interval from families drawn with
-    replacement; its standard error of families over that of independent rows, squared: the design
-    effect."""
+    """Mean of a paired difference over rows, and its 95 % interval, by a bootstrap of families.
+
+    The design effect is the squared standard error of families over that of independent rows.
+    """
     total = pd.Series(by_row).groupby(family).agg(["sum", "size"]).to_numpy()
     random = np.random.default_rng(SETTINGS["seed"])
     counts = random.multinomial(

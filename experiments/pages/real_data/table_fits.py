@@ -127,9 +127,7 @@ def identity(position):
 
 
 def without_sharing(shapes):
-    """Return what makes a whole position of one whose cells share nothing: mean 0 and standard
-    deviation 1.
-    """
+    """Return what makes a whole position where cells share nothing: mean 0 and sd 1."""
 
     def whole(position):
         mean, of_cells = (

@@ -96,11 +96,10 @@ def unit(variant: str, redraw: int, num_draws: int) -> dict:
 def features(
     random, size: int, x: Float[np.ndarray, " point"], options: dict, widened: float
 ) -> tuple:
-    """Draw the hidden layer; the curve is the sum of terms [draw, point, term] times N(0, 1),
-    output bias first.
+    """Draw the hidden layer; a curve is a sum of terms [draw, point, term] times N(0, 1).
 
-    Returns the terms and the log ratio of the prior's density to that of the draws, [draw]: 0
-    unless they are widened.
+    The output bias has the first term. Returns the terms and the log ratio of the prior's density
+    to that of the draws, [draw]: 0 unless they are widened.
     """
 
     def unscaled(*shape):
@@ -131,9 +130,7 @@ def features(
 def given_hidden(
     terms: Float[np.ndarray, "draw point term"], y: Float[np.ndarray, " point"]
 ) -> np.ndarray:
-    """Return log p(y) given each draw of the terms, [draw]: output weights exactly, the noise on
-    its grid.
-    """
+    """Return log p(y) given each draw of terms, [draw]; the noise on its grid."""
     log_noise = np.linspace(*np.log(SETTINGS["noise"]), SETTINGS["num_noise"])
     variance = np.exp(2 * log_noise)
     weight = stats.halfcauchy(scale=NOISE_SCALE).logpdf(np.exp(log_noise)) + log_noise
@@ -141,9 +138,7 @@ def given_hidden(
     rank = min(terms.shape[1:])
 
     def of_spectrum(values, squares):
-        """Given the eigenvalues of the curve's covariance, and y squared along their vectors; the
-        rest is noise.
-        """
+        """Given the eigenvalues of the curve's covariance, and y squared along their vectors."""
         spectrum = np.maximum(values, 0)[:, None] + variance[:, None]
         rest = np.maximum(y @ y - squares.sum(axis=-1), 0)[:, None] if rank < y.size else 0.0
         fit = (squares[:, None] / spectrum).sum(axis=-1) + rest / variance

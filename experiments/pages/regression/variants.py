@@ -67,9 +67,7 @@ def unit_name(variant, redraw, power):
 
 
 def unit(variant: str, redraw: int, power: float) -> dict:
-    """Return draws, how the sampler fared, and for the evidence the best mode that is found from
-    them.
-    """
+    """Return draws, how the sampler fared, and for the evidence the best mode from them."""
     model, observed = wave_networks.build(variant), wave_networks.measured(variant, redraw, power)
     key = partial(common.key, SETTINGS["seed"])
     starts = mcmc.normal_starts(
@@ -87,9 +85,7 @@ def unit(variant: str, redraw: int, power: float) -> dict:
 
 
 def best_mode(log_density: Callable, draws: Any, num_starts: int = 8) -> dict:
-    """Return the log density at the best mode found from some draws, and Laplace's log evidence
-    there.
-    """
+    """Return the log density at the best mode from some draws; Laplace's log evidence."""
     each = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), draws)
     vectors = np.asarray(jax.vmap(lambda p: ravel_pytree(p)[0])(each))
     _, unravel = ravel_pytree(take(each, 0))
@@ -112,9 +108,7 @@ def best_mode(log_density: Callable, draws: Any, num_starts: int = 8) -> dict:
 
 
 def score(drawn: dict, variant: str, redraw: int, power: float) -> dict:
-    """Return the scores of one redraw, [region] or [region, level], or of a power what the evidence
-    needs.
-    """
+    """Scores of a redraw, [region] or [region, level]; of a power what evidence needs."""
     model, points = wave_networks.build(variant), wave_networks.wave(redraw)
     posterior = runs.run_from(drawn, drawn["draws"])
     f = np.asarray(
@@ -143,9 +137,7 @@ def score(drawn: dict, variant: str, redraw: int, power: float) -> dict:
 
 
 def of_region(f, noise, y, best, random):
-    """Score curves [chain, draw, point] and noise [chain, draw] in one region of the test
-    points.
-    """
+    """Score curves [chain, draw, point], noise [chain, draw] in a region of the test points."""
     cdf, level = metrics.mixture_cdf(f, noise, y), SETTINGS["decision_level"]
     draws = (f + noise[..., None] * random.normal(size=f.shape)).reshape(-1, y.size)
 
@@ -180,16 +172,12 @@ def first(drawn, model, points):
 
 
 def pinball(amount, y, level):
-    """The mean loss of holding an amount: a unit that is missing costs level / (1 - level) times
-    one too many.
-    """
+    """Mean loss of an amount: a unit missing costs level / (1 - level) times one too many."""
     return float(np.maximum(level / (1 - level) * (y - amount), amount - y).mean())
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:
-    """Return a row for each variant: lists over redraws, the evidence, and what is kept of the
-    first training set.
-    """
+    """Return a row a variant: lists over redraws, evidence, what is kept of the first."""
     return [row(variant, scored) for variant in SETTINGS["variants"]]
 
 

@@ -43,9 +43,7 @@ SETTINGS = {
 
 
 def units():
-    """A start of what is divided, and how much each process has of it; of workers, how many groups
-    they fit.
-    """
+    """A start of what is divided, and how much of it a process has; groups that workers fit."""
     sizes = [(kind, size) for kind, some in SETTINGS["sizes"].items() for size in some]
     starts = range(SETTINGS["starts"])
     return {
@@ -64,9 +62,7 @@ def unit(kind, size, start):
 
 
 def gradients_measured(kind, size, folder):
-    """Start two processes, a core each, and return the seconds of a gradient, [alone or both,
-    turn].
-    """
+    """Start two processes, a core each; seconds of a gradient, [alone or both, turn]."""
     file, address = folder / "seconds.npy", joined_processes.address()
     fixed = [file, kind, size, SETTINGS["turns"], SETTINGS["seconds_a_turn"]]
     run(
@@ -84,8 +80,7 @@ def workers_measured(kind, size, folder):
 
 def run(commands, name):
     """Run modules side by side. RuntimeError: one that failed."""
-    # Any folder will do, since the project is installed: this one is that of `experiments`.
-    folder = Path(__file__).resolve().parents[2]
+    folder = Path(__file__).resolve().parents[3]
     started = [
         subprocess.Popen([sys.executable, "-m", *map(str, command)], cwd=folder)
         for command in commands
@@ -108,9 +103,7 @@ def alone():
 
 
 def score(drawn, kind, size, start):
-    """Microseconds with one process and with two, and the efficiency: as much work a second, 1 at
-    best.
-    """
+    """Microseconds with one process and two, and the efficiency: work a second, 1 at best."""
     one, two = 1e6 * drawn["seconds"]
     # Two workers share one list, two processes have as much each.
     ratio = np.median(one) / two / (2 if kind == "workers" else 1)
@@ -128,9 +121,7 @@ def score(drawn, kind, size, start):
 
 
 def rows(scored):
-    """A row for all starts of a kind and size, and the model with what it says of the hosts and
-    groups asked for.
-    """
+    """A row for all starts of a kind and size, and the model, with the hosts and groups asked."""
     found = []
     for kind, some in SETTINGS["sizes"].items():
         for size in some:

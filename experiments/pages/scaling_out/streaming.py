@@ -36,9 +36,7 @@ def main(way: str, rows: str, folder: str, batch: str, steps: str, stretch: str)
 
 
 def memory():
-    """Read kilobytes, by Linux's names: RssAnon is the process's own, VmRSS all, VmHWM the most of
-    all so far.
-    """
+    """Read kilobytes: RssAnon is the process's own, VmRSS all, VmHWM the most so far."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return {
         name: int(rest.split()[0])

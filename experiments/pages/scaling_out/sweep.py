@@ -27,9 +27,7 @@ LOG_DENSITY = densities.flat_log_density(NETWORK)  # one for all, so that a work
 
 
 def group(number: int) -> dict:
-    """Return a group: 20 to 60 rows, filled up to 60 by rows of weight 0, so that one program fits
-    all groups.
-    """
+    """Return 20 to 60 rows, filled up by rows of weight 0, so that one program fits all."""
     random = np.random.default_rng([17, number])
     x, angle = random.normal(size=(MOST_ROWS, NUM_FEATURES)), random.normal()
     y = random.random(MOST_ROWS) < 1 / (
@@ -57,8 +55,7 @@ def fit(of: dict, num_warmup: int = 300, num_samples: int = 500) -> dict:
 def sweep(
     client: Client, function: Callable, groups: Iterable[dict], **sizes: Any
 ) -> Iterator[tuple[int, Any]]:
-    """Yield number and ``function(group, **sizes)`` of each group as workers finish them, or the
-    error that it met.
+    """Yield number and ``function(group, **sizes)`` of groups as they finish, or the error met.
 
     A group under which worker after worker died gives a MemoryError if they were ended for their
     memory.
@@ -77,9 +74,7 @@ def sweep(
 
 
 def main(num_groups: int) -> None:
-    """Fit so many groups on the cluster that Dask's configuration names, or else on a worker for
-    each core.
-    """
+    """Fit so many groups on the cluster of Dask's configuration, or on this machine's cores."""
     with connected() as client:
         found = dict(sweep(client, fit, map(group, range(num_groups))))
     failed = {number: one for number, one in found.items() if isinstance(one, Exception)}

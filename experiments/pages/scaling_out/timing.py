@@ -24,8 +24,7 @@ KINDS = {
 
 
 def main(file: str, kind: str, size: str, turns: str, seconds: str, number: str, at: str) -> None:
-    """Time gradients of ``size`` rows or tasks in process 0 alone, and of as many in each process,
-    in turns.
+    """Time gradients of ``size`` rows or tasks in process 0 alone, and in each, in turns.
 
     Chains have a problem each and do not sum; data and tasks are of one problem, twice as large,
     and sum.
@@ -54,9 +53,7 @@ def main(file: str, kind: str, size: str, turns: str, seconds: str, number: str,
 
 
 def timer(kind, size, mesh):
-    """Return a function of a count that takes so many gradients of a problem on a mesh, and returns
-    the seconds.
-    """
+    """Return a function that takes so many gradients on a mesh, and returns the seconds."""
     from experiments.methods import meshes
     from experiments.problems import large_problems
 

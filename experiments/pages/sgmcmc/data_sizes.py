@@ -39,9 +39,7 @@ SMALL = {"size": 1000, "arm": "SGLD", "seed": 0}
 
 
 def units() -> dict[str, dict]:
-    """Return the long runs, by seed the minibatch samplers, Laplace's approximations, and the
-    times.
-    """
+    """Return long runs, minibatch samplers by seed, Laplace's approximations, times."""
     found = [(int(size), REFERENCE, 0) for size in reversed(large_data.RUN["reference"])]
     arms, seeds = [*reversed(large_data.RUN["times_size"])], SETTINGS["num_seeds"]
     found += [
@@ -70,9 +68,7 @@ def problem(size: int) -> data.Tasks:
 
 
 def unit(size: int, arm: str, seed: int) -> dict:
-    """Return times, Laplace's approximation, or weights [chain, draw] and per-datum gradients of
-    all chains.
-    """
+    """Return times, Laplace's approximation, or weights [chain, draw] and gradients of a datum."""
     tasks = problem(size)
     points = data.Points(tasks.x_train[0], tasks.y_train[0])
     shapes = networks.parameter_shapes(minibatch_samplers.NETWORK, points.x.shape[-1])
@@ -149,9 +145,7 @@ def score(drawn: dict, size: int, arm: str, seed: int) -> dict:
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:
-    """Return a row for each size: times, k-hats, and where there is one the reference and the
-    samplers.
-    """
+    """Return a row a size: times, k-hats, and, where there is one, reference and samplers."""
     settings = units()
 
     def of(size, arm):

@@ -53,16 +53,12 @@ def shrunk(at_500, size):
 
 
 def in_chunks(points):
-    """The data with leading axes [chunk, datum]: beyond what a core's cache holds a datum costs
-    several times more.
-    """
+    """The data, [chunk, datum]: beyond a core's cache a datum costs several times more."""
     return jax.tree.map(lambda a: a.reshape(-1, RUN["chunk"], *a.shape[1:]), points)
 
 
 def log_density(weights, chunks):
-    """Of all data, chunk by chunk: each chunk's gradient is found with its value, while it is in
-    the cache.
-    """
+    """Of all data, chunk by chunk: value and gradient together, while in the cache."""
     each = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(chunks.y), *a.shape)), weights)
     return log_prior(weights) + _of_chunks(each, chunks)
 
@@ -83,8 +79,7 @@ def full(key, starts, points):
 
 
 def laplace(key, start, points):
-    """Climb to a mode by Adam and then Newton's steps; draw from the normal there, with logarithms
-    of weights.
+    """Climb to a mode by Adam, then Newton; draw from the normal there, with log weights.
 
     Where the density curves upwards, or hardly, a step goes along the slope all the same. No draws
     if after those steps the curvature is not positive in every direction: then it is no

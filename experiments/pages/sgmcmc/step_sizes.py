@@ -105,9 +105,7 @@ def problem() -> tuple[data.Points, data.Points]:
 
 
 def unit(name: str, seed: int) -> dict:
-    """Return the runs of a sampler or guide: weights, [chain, draw], seconds and per-datum
-    gradients of all chains.
-    """
+    """Return runs of a sampler or guide: weights [chain, draw], seconds, gradients of a datum."""
     points, test = problem()
     key = partial(common.key, RUN["seed"], name, seed)
     shapes = networks.parameter_shapes(minibatch_samplers.NETWORK, points.x.shape[-1])

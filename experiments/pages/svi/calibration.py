@@ -90,9 +90,7 @@ def unit(arm: str, first: int, count: int) -> dict:
 
 
 def replications(first: int, count: int) -> tuple[jax.Array, densities.Observed]:
-    """Return the true quantities and the measurements, [replication, ...], each by a key of its
-    own.
-    """
+    """Return true quantities and measurements, [replication, ...], each by its own key."""
     x = jax.random.uniform(
         common.key(SETTINGS["seed"], "x"), (SETTINGS["num_points"], 1), minval=-1.0
     ).sort(axis=0)
@@ -140,9 +138,7 @@ def fits(keys, name, observed):
 
 
 def score(drawn: dict, arm: str, first: int, count: int) -> dict:
-    """Return the ranks of the truth, with the binomial error of ranks among that many independent
-    draws.
-    """
+    """Return ranks of the truth, and the binomial error of ranks among so many draws."""
     thin = drawn["values"].shape[1] * drawn["values"].shape[2] // SETTINGS["num_draws"]
     values = drawn["values"][:, :, ::thin].reshape(count, SETTINGS["num_draws"], -1)
     found = verify.ranks(values, drawn["truth"])
@@ -161,9 +157,7 @@ def by_quantity(values):
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:
-    """Return a row for each guide and NUTS: ranks of all replications, and their distance from
-    uniform ones.
-    """
+    """Return a row a guide and NUTS: all ranks, and their distance from uniform ones."""
     settings, num_draws = units(), SETTINGS["num_draws"]
 
     def row(arm):

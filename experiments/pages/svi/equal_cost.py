@@ -55,9 +55,7 @@ def units() -> dict[str, dict]:
 def unit(
     kind: str, redraw: int, names: list[str], num_steps: int, num_starts: int, num_reference: int
 ) -> dict:
-    """Return draws of the runs of NUTS, [chain, draw], of each guide's best fit and of Laplace's
-    method, [draw].
-    """
+    """Return draws of NUTS, [chain, draw], of guides' best fits and of Laplace, [draw]."""
     points = guides.wave(kind, redraw)
     observed = densities.observe(points.x_train, points.y_train, [1.0, 1.0], num_classes=None)
     key = partial(common.key, SETTINGS["seed"])
@@ -93,9 +91,7 @@ def score(
     num_starts: int,
     num_reference: int,
 ) -> dict:
-    """Return the scores of NUTS, of its half, and of every arm, with the number of its
-    gradients.
-    """
+    """Return scores of NUTS, of its half, and of every arm, with its number of gradients."""
     points, reference = guides.wave(kind, redraw), drawn["NUTS"]
     none = {"elbo": [], "elbo_error": [], "k_hat": [], "tuning": {}}
     found = guides.score({"NUTS": reference}, kind, redraw, [], [], num_reference)

@@ -60,9 +60,7 @@ def short_nuts(key, observed, sizes):
 
 
 def best_fit(name, key, spreads, drawn, num_steps, observed):
-    """Return draws and log weights of the fit of the highest ELBO, and the ELBO of all, [spread,
-    init_scale, rate].
-    """
+    """Return the fit of the highest ELBO, and the ELBO of all, [spread, init_scale, rate]."""
     axes = spreads, SETTINGS["init_scales"], SETTINGS["learning_rates"]
     grid = list(itertools.product(*axes))
     if spreads == [OF_NUTS]:
@@ -78,9 +76,7 @@ def best_fit(name, key, spreads, drawn, num_steps, observed):
 
 
 def wide_starts(key, scales):
-    """Draw starts, leading axis [start]: weights N(0, scale), each start with its own, and log
-    noise N(0, 1).
-    """
+    """Draw starts [start]: weights N(0, scale), each start its own, log noise N(0, 1)."""
     scales = np.array(scales, np.float32)
     starts = mcmc.normal_starts(key, guides.SHAPES, scales.shape)
     wide = jax.tree.map(lambda a: a * scales.reshape(-1, *[1] * (a.ndim - 1)), starts["params"])
@@ -95,9 +91,7 @@ def some_of(drawn, count):
 
 @partial(jax.jit, static_argnums=(4, 5))
 def fits(keys, starts, init_scales, rates, name, num_steps, observed):
-    """Fit one guide for each key; return draws of weights and noise, and log weights, [fit,
-    draw].
-    """
+    """Fit a guide for each key; return draws of weights, noise, log weights, [fit, draw]."""
     loss = svi.ELBO if name == "mean-field" else Trace_ELBO(num_particles=SETTINGS["num_particles"])
 
     def one(place):
@@ -133,9 +127,7 @@ def fits(keys, starts, init_scales, rates, name, num_steps, observed):
 
 
 def laplace(key, observed, drawn, num_starts, num_steps):
-    """Return the best top, and draws of weights and noise by the GGN and by the Hessian there, by
-    arm.
-    """
+    """Return the best top, and draws by GGN and Hessian there, by arm."""
     key_start, key_draw = jax.random.split(key)
     size = num_starts * len(SETTINGS["start_scales"])
     scales = np.repeat(SETTINGS["start_scales"], num_starts)
@@ -174,9 +166,7 @@ def laplace(key, observed, drawn, num_starts, num_steps):
 
 @partial(jax.jit, static_argnums=2)
 def climb(starts, observed, num_steps):
-    """Return the tops that Adam reaches, their log density, and minus its curvature there: GGN and
-    Hessian.
-    """
+    """Return Adam's tops, log density, minus curvature there: GGN and Hessian."""
     optimizer = optax.adam(optax.cosine_decay_schedule(SETTINGS["laplace_rate"], num_steps))
     optimizer = optax.chain(optax.clip_by_global_norm(10.0), optimizer)
 
@@ -197,9 +187,7 @@ OF_PRIOR = densities.regression_log_prior(tfd.Normal(0.0, 1.0))
 
 
 def gauss_newton(position, observed):
-    """Return minus the log prior's Hessian plus J' F J: J of curve and log noise, F their Fisher
-    information.
-    """
+    """Return J' F J less the log prior's Hessian; J of curve and log noise, F: Fisher."""
     vector, unravel = ravel_pytree(position)
 
     def outputs(v):
@@ -214,9 +202,7 @@ def gauss_newton(position, observed):
 
 @jax.jit
 def linearised(mode, weights, x):
-    """Return curves [draw, point] of the network's first-order expansion round the mode (Immer et
-    al. 2021).
-    """
+    """Return curves [draw, point] to first order round the mode (Immer et al. 2021)."""
 
     def one(weights):
         move = jax.tree.map(jnp.subtract, weights, mode)

@@ -119,9 +119,7 @@ def nuts(kind, redraw, observed, num_samples):
 
 
 def particles(name: str) -> int:
-    """Return the number of gradients a step: the Laplace guide is a point until it is drawn
-    from.
-    """
+    """Return the gradients of a step: Laplace's guide is a point until it is drawn."""
     return 1 if name == "Laplace" else SETTINGS["num_particles"]
 
 
@@ -195,9 +193,7 @@ def of_weights(values):
 
 
 def of_draws(f, noise, reference, points):
-    """Score curves [draw, point] and noise [draw]: distance from a reference, and predictions by
-    region.
-    """
+    """Score curves [draw, point] and noise [draw], their distance from a reference."""
     grid = len(points.grid)
     by_region = dict(
         zip(waves.REGIONS, np.split(f[:, grid:], len(points.y_test), axis=1), strict=False)
@@ -207,9 +203,7 @@ def of_draws(f, noise, reference, points):
     inside = np.abs(np.asarray(points.grid[:, 0])) <= 1
 
     def distances(f, reference):
-        """Wasserstein distance of the marginals, mean over parts of the grid; as many draws of
-        each.
-        """
+        """Wasserstein distance of marginals, mean over parts of the grid."""
         apart = np.abs(np.sort(f, axis=0) - np.sort(reference, axis=0)).mean(axis=0)
         return np.array([apart[inside].mean(), apart[~inside].mean(), apart.mean()])
 
@@ -246,9 +240,7 @@ def of_draws(f, noise, reference, points):
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:
-    """Return a row for NUTS, for half of it, and for each guide at each length: lists over
-    redraws.
-    """
+    """Return a row for NUTS, its half, each guide at each length: lists over redraws."""
     lengths = itertools.product(SETTINGS["guides"], SETTINGS["num_steps"])
     arms = [("NUTS, half", 0), ("NUTS", 0), *lengths]
     settings = units()

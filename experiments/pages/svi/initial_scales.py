@@ -48,9 +48,7 @@ def wave() -> waves.Wave:
 
 
 def unit(init_scale: float, num_particles: int, num_starts: int) -> dict:
-    """Return losses, curves on the grid and at the test points inside, noise and log weights,
-    [start, ...].
-    """
+    """Return losses, curves on grid and inside, noise and log weights, [start, ...]."""
     # A start has the same key in every case, so that cases are compared in pairs.
     keys = jnp.stack([common.key(SETTINGS["seed"], "start", start) for start in range(num_starts)])
     drawn = starts(keys, init_scale, num_particles, wave())
@@ -91,9 +89,7 @@ def starts(keys, init_scale, num_particles, wave):
 
 
 def score(drawn: dict, init_scale: float, num_particles: int, num_starts: int) -> dict:
-    """Return the row of a case, lists over starts; errors are those of finitely many draws from
-    each fit.
-    """
+    """Return a case's row, lists over starts; errors are of finitely many draws a fit."""
     losses, curves, noise, weights = (
         drawn[name] for name in ("losses", "curves", "noise", "log_weights")
     )

@@ -54,9 +54,7 @@ def units() -> dict[str, dict]:
 def network_and_data(
     problem: str, size: int
 ) -> tuple[networks.MLP, densities.Observed, data.Points]:
-    """Return network, training data and 3000 test points; the moons are scaled by their training
-    points.
-    """
+    """Return network, training data, 3000 test points; training points scale moons."""
     key_train, key_test = jax.random.split(common.key(SETTINGS["seed"], "data", problem))
     if problem == "spiral":
         train, test = spiral(key_train, size // 3), spiral(key_test, 1000)

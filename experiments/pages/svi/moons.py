@@ -62,9 +62,7 @@ def units() -> dict[str, dict]:
 
 
 def unit(model: str, guide: str, start: int) -> dict:
-    """Return weights, leading axes [task, chain, draw], and how the sampler or the optimiser
-    fared.
-    """
+    """Return weights [task, chain, draw], and how sampler or optimiser fared."""
     source = data.source_moons()
     key = common.key(SETTINGS["seed"], model, guide, start)
     if guide == "NUTS":
@@ -137,8 +135,7 @@ def fit_and_draw(key, model, guide, observed, num_steps):
 
 
 def group_model(observed: densities.Observed) -> None:
-    """State the model of ``hierarchical.log_density`` in NumPyro, every layer special and every
-    label seen.
+    """State ``hierarchical.log_density`` in NumPyro, all layers special, all labels seen.
 
     Its sites are ``mean/Dense_0.kernel``, ``sd/Dense_0``, ``offset/Dense_0.kernel`` and so on.
     """
@@ -166,9 +163,7 @@ def group_model(observed: densities.Observed) -> None:
 
 
 def group_position(draws: dict) -> dict:
-    """Return values of the sites of ``group_model`` as positions of ``hierarchical``; leading axes
-    are kept.
-    """
+    """Return sites of ``group_model`` as positions of ``hierarchical``, [*lead]."""
     position = {"mean": {}, "log_sd": {}, "offset": {}}
     for site, value in draws.items():
         part, _, name = site.partition("/")
@@ -227,9 +222,7 @@ def of_task(weights, x, y, x_source):
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:
-    """Return a row for each unit; what a fit's NLL may be off by is its standard deviation over
-    starts.
-    """
+    """Return a row a unit; the error of a fit's NLL is its standard deviation over starts."""
 
     def row(one):
         alike = [

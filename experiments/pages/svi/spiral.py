@@ -55,9 +55,7 @@ def units() -> dict[str, dict]:
 
 
 def unit(redraw: int, prior_scale: float | None, num_steps: int) -> dict:
-    """Return weights, leading axis [member] or [draw]; of a guide also its losses and
-    parameters.
-    """
+    """Return weights, [member] or [draw]; of a guide its losses and parameters, too."""
     train, test, held_out = spirals.problem(redraw)
     if prior_scale is None:
         members = SETTINGS["members"] + 1  # the last one is for the temperature
@@ -75,8 +73,7 @@ def unit(redraw: int, prior_scale: float | None, num_steps: int) -> dict:
 
 @partial(jax.jit, static_argnums=4)
 def networks_of(keys, train, test, weight, num_steps):
-    """Train networks by the lecture's optimiser on the mean cross-entropy of the points of weight
-    1.
+    """Train networks on the mean cross-entropy of points of weight 1, as the lecture does.
 
     Returns also the NLL on fresh points as they learn, [network, hundred steps].
     """
@@ -166,8 +163,7 @@ def temperature_of(logits, y):
 
 
 def scores(log_p, y):
-    """Score the mean probability, log_p [draw, point, class]; the last points are far away, draws
-    are independent.
+    """Score the mean of independent log_p [draw, point, class]; the last points are far away.
 
     Where the mean moves from q to q + d, its NLL moves by -mean(d / q) of the label, and its
     entropy by minus the sum of d log q, to first order: errors are those of the means of these

@@ -59,9 +59,7 @@ SMALL = {"redraw": 0, "method": "NUTS", "prior_scale": 1.0, "size": 100}
 
 
 def units() -> dict[str, dict]:
-    """Return for each redraw its networks, and both priors by NUTS and by Laplace's method; size:
-    draws or steps.
-    """
+    """Return each redraw's networks, NUTS and Laplace's method by prior; size: draws or steps."""
     found = {}
     for redraw in range(SETTINGS["num_redraws"]):
         settings = {"redraw": redraw, "size": SETTINGS["num_steps"]}
@@ -78,9 +76,7 @@ def units() -> dict[str, dict]:
 
 
 def unit(redraw: int, method: str, prior_scale: float | None, size: int) -> dict:
-    """Return weights, leading axes [chain, draw], [member] or [draw], and how the chains or starts
-    fared.
-    """
+    """Return weights, [chain, draw], [member] or [draw], and how chains or starts fared."""
     train, test, _ = spirals.problem(redraw)
     key = partial(common.key, SETTINGS["seed"], redraw, method)
     if method == "networks":
@@ -101,9 +97,7 @@ def unit(redraw: int, method: str, prior_scale: float | None, size: int) -> dict
 
 
 def laplace(key, observed, num_steps):
-    """Return the top of the highest evidence, and draws of the normal distribution of the GGN's
-    curvature there.
-    """
+    """Return the top of the highest evidence, and draws by the GGN's curvature there."""
     key_start, key_draw = jax.random.split(key)
     tops, height, ggn = jax.device_get(
         climb(jax.random.split(key_start, SETTINGS["num_networks"]), observed, num_steps)
@@ -129,9 +123,7 @@ def laplace(key, observed, num_steps):
 
 @partial(jax.jit, static_argnums=2)
 def climb(keys, observed, num_steps):
-    """Return the tops that Adam reaches from the starts of networks, their log density, and minus
-    its GGN curvature.
-    """
+    """Return Adam's tops from networks' starts, log density, and minus its GGN curvature."""
     optimizer = optax.adam(optax.cosine_decay_schedule(SETTINGS["learning_rate"], num_steps))
     optimizer = optax.chain(optax.clip_by_global_norm(10.0), optimizer)
 
@@ -156,9 +148,7 @@ def climb(keys, observed, num_steps):
 
 
 def score(drawn: dict, redraw: int, method: str, prior_scale: float | None, size: int) -> dict:
-    """Return scores on fresh points, and entropies there and far away, by the name of the
-    method.
-    """
+    """Return scores on fresh points, entropies there and far away, by method."""
     _, test, _ = spirals.problem(redraw)
     x, y = jnp.concatenate([test.x, spirals.far_points(100)]), np.asarray(test.y)
     if method == "NUTS":
@@ -182,9 +172,7 @@ _logits = jax.jit(lambda weights, x: jax.lax.map(lambda one: NETWORK.apply(one, 
 
 @jax.jit
 def _linearised(mode, moves, x):
-    """Logits [draw, point, class] of the network's first-order expansion round the mode (Immer et
-    al. 2021).
-    """
+    """Logits [draw, point, class] to first order round the mode (Immer et al. 2021)."""
 
     def one(move):
         value, slope = jax.jvp(lambda w: NETWORK.apply(w, x), (mode,), (move,))
@@ -194,9 +182,7 @@ def _linearised(mode, moves, x):
 
 
 def of_chains(drawn, x, y):
-    """Score the mean prediction of NUTS, with Monte Carlo errors, and diagnose it by probabilities
-    and log density.
-    """
+    """Score NUTS's mean prediction, with errors; diagnose it by p and log density."""
     line = jnp.linspace(-0.6, 0.6, SETTINGS["grid"])
     near = jnp.stack(jnp.meshgrid(line, line), axis=-1).reshape(-1, 2)
     weights = {"params": drawn["params"]}
@@ -220,9 +206,7 @@ def of_chains(drawn, x, y):
 
 
 def contributions(log_p, y):
-    """What each draw adds to the scores of the mean prediction, to first order, as in
-    ``spiral.scores``.
-    """
+    """What each draw adds to the scores of the mean prediction, to first order."""
     p, size, at = np.exp(log_p), len(y), np.arange(len(y))
     mean, of_label = p.mean(axis=0), logsumexp(log_p[:, at, y], axis=0) - np.log(len(p))
     bits = -np.log2(np.clip(mean, 1e-30, 1))
@@ -235,9 +219,7 @@ def contributions(log_p, y):
 
 
 def pictured(weights, p, y):
-    """Return what the page draws: the reliability diagram, and total entropy far away on the grid
-    of ``plots.grid``.
-    """
+    """Return the reliability diagram, and entropy far away on ``plots.grid``."""
     calibration = metrics.calibration_error(*metrics.top_label(jnp.float32(p), jnp.asarray(y)))
     grid = plots.grid(61)
     mean = predict.chain_means(lambda w: jax.nn.softmax(NETWORK.apply(w, grid)), weights)

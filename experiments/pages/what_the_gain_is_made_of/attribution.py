@@ -57,9 +57,7 @@ TOTAL = hierarchical.total_log_likelihood(moons_redrawn.NETWORK)
 
 
 def arms():
-    """Return the setting of each arm by its name: layers that differ, scale of the means,
-    hyperprior.
-    """
+    """Return each arm's setting by name: layers that differ, scale of means, hyperprior."""
     found = {name: setting([], name, NARROW) for name in (OPTIMUM, FLAT)}
     found[f"every layer, means' scale 1, {NARROW}"] = setting(list(LAYERS), "1", NARROW)
     for hyperprior in regions.HYPERPRIORS:
@@ -84,9 +82,7 @@ def setting(special, means, hyperprior):
 
 
 def num_redraws(name):
-    """Return the number of data sets to which an arm is fitted: fewer for those beside the
-    question.
-    """
+    """Return how many data sets an arm is fitted to: fewer beside the question."""
     beside = (
         "hidden" in name
         or "input layer shared" in name
@@ -118,9 +114,7 @@ SMALL = {
 
 
 def shapes(num_tasks, special, means, per_weight):
-    """Return the shapes of a position; ``log_sd`` has the scales of the means too where they are
-    learnt.
-    """
+    """Shapes of a position; ``log_sd`` has the means' scales too where they are learnt."""
     learnt = () if means == "0" else None
     found = hierarchical.shapes(
         moons_redrawn.NETWORK, num_tasks, 2, means=learnt, special=special, sd_per_weight=per_weight
@@ -131,9 +125,7 @@ def shapes(num_tasks, special, means, per_weight):
 
 
 def plain(position):
-    """Return the position of ``hierarchical`` that has the same weights: means times their
-    scales.
-    """
+    """Return the ``hierarchical`` position of the same weights: means times their scales."""
     mean, log_sd = dict(position["mean"]), dict(position["log_sd"])
     for name, layer in MEANS.items():
         if name in log_sd:
@@ -195,8 +187,7 @@ def unit(redraw, special, means, hyperprior, per_weight, num_tasks, **sizes):
 
 
 def score(drawn, redraw, special, means, num_tasks, **_):
-    """Scores on the test points; accuracy also on the training points and on the first 50 test
-    points a task.
+    """Scores on the test points; accuracy also on training points and 50 test points a task.
 
     Of fits with learnt scales these by chain, and where each chain has come to rest.
     """
@@ -229,16 +220,12 @@ def score(drawn, redraw, special, means, num_tasks, **_):
 
 
 def ratio(log_sd):
-    """Return by how much each layer differs between tasks: log group standard deviation less log
-    means' scale.
-    """
+    """Return how much layers differ between tasks: log group sd less log means' scale."""
     return jnp.stack([log_sd[layer] - log_sd[name] for name, layer in MEANS.items()])
 
 
 def shares(log_sd):
-    """Return the share of each chain's draws in which each layer is the one that differs most,
-    [chain, layer].
-    """
+    """Return the share of each chain's draws in which a layer differs most, [chain, layer]."""
     widest = np.asarray(ratio(log_sd)).argmax(axis=0)
     return (widest[..., None] == np.arange(len(LAYERS))).mean(axis=1)
 

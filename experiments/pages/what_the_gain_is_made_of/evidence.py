@@ -65,9 +65,7 @@ SMALL = {
 
 
 def unit(redraw, num_tasks, num_runs, triples):
-    """Return what was found of each triple, leading axis [triple]; without runs, by chains and
-    bridges.
-    """
+    """Return what was found of triples, [triple]; without runs, by chains and bridges."""
     tasks = moons_redrawn.drawn(redraw, num_tasks=num_tasks)
     each = []
     for scales in triples:
@@ -79,9 +77,7 @@ def unit(redraw, num_tasks, num_runs, triples):
 
 
 def of_runs(key, tasks, scales, num_runs):
-    """Return of every run and task, [run, task], the two parts of the log evidence, powers, and p
-    at test points.
-    """
+    """Return two parts of the log evidence, powers, p at test points, each [run, task]."""
     observed = densities.observe(tasks.x_train, tasks.y_train, scales)
     keys = jax.random.split(key, (num_runs, len(observed.y)))
     return jax.tree.map(np.asarray, followed(keys, observed, tasks.x_test))
@@ -89,9 +85,7 @@ def of_runs(key, tasks, scales, num_runs):
 
 @jax.jit
 def followed(keys, observed, x):
-    """Follow particles of every run and task, one after the other: the adaptive loops differ in
-    length.
-    """
+    """Follow particles of runs and tasks in turn: the adaptive loops differ in length."""
 
     def one_run(keys):
         return jax.lax.map(lambda given: of_task(*given), (keys, observed, x))
@@ -100,9 +94,7 @@ def followed(keys, observed, x):
 
 
 def of_task(key, task, x):
-    """Follow particles from the prior to the posterior of the first labels, and on to that of
-    all.
-    """
+    """Follow particles from the prior to the first labels' posterior, then to that of all."""
     first, later = (part_of(task, part) for part in PARTS)
     keys = jax.random.split(key, 4)
     particles = mcmc.normal_starts(keys[0], SHAPES, (SETTINGS["particles"],))
@@ -127,9 +119,7 @@ def of_task(key, task, x):
 
 
 def log_prior(position):
-    """Log density, up to a constant, of standard normal weights: the scales are in the
-    likelihood.
-    """
+    """Log density, up to a constant, of N(0, 1) weights: scales are in the likelihood."""
     return -0.5 * jnp.stack([jnp.square(a).sum() for a in jax.tree.leaves(position)]).sum()
 
 
@@ -145,9 +135,7 @@ def scaled(position, scales):
 
 
 def part_of(task, part):
-    """Return the log likelihood of a part of a task's labels, as a function of standard normal
-    weights.
-    """
+    """Return the log likelihood of a part of a task's labels, of N(0, 1) weights."""
     seen = task._replace(x=task.x[part], y=task.y[part], weight=task.weight[part])
     return lambda position: moons_redrawn.OF_LABELS(scaled(position, task.prior_scales), seen).sum()
 
@@ -158,9 +146,7 @@ def last(found, name="log_evidence"):
 
 
 def of_chains(key, tasks, scales):
-    """Return log likelihoods of the two parts, [part, power, task, chain, draw], of chains at
-    powers of each.
-    """
+    """Return log likelihoods of both parts, [part, power, task, chain, draw], by chains."""
     on_first, on_later = SETTINGS["powers"]
     weights = np.zeros((len(on_first) + len(on_later) - 1, tasks.y_train.shape[1]))
     weights[:, PARTS[0]] = np.append(on_first, np.ones(len(on_later) - 1))[:, None]
@@ -185,8 +171,7 @@ def of_labels(draws, observed):
 
 
 def score(drawn, redraw, num_tasks, num_runs, triples):
-    """Log evidence of the first labels and of the later ones given these, summed over tasks, by
-    triple; errors.
+    """Log evidence of first labels, of later ones given these, sums over tasks; errors.
 
     ValueError: a run that does not reach power 1, or is not finite.
     """
@@ -231,9 +216,7 @@ def parts_of_runs(first, both):
 
 
 def spread(values):
-    """Return the standard error of the sum over tasks of a mean over runs, [triple], of values
-    [triple, run, task].
-    """
+    """Standard error of a sum over tasks of means over runs, [triple, run, task]."""
     return np.sqrt((values.var(axis=1, ddof=1) / values.shape[1]).sum(axis=-1))
 
 
@@ -243,9 +226,7 @@ def nll(p, y):
 
 
 def bridged(drawn):
-    """Return the parts of the evidence by bridge sampling, summed over tasks, by triple, with
-    errors.
-    """
+    """Return parts of the evidence by bridge sampling, summed over tasks, with errors."""
     found = {}
     for part, powers in zip(("first", "later"), SETTINGS["powers"], strict=True):
         of_part = drawn[part].transpose(0, 2, 1, 3, 4)  # [triple, task, power, chain, draw]

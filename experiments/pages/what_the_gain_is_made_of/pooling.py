@@ -101,9 +101,7 @@ def stripes(key, num_points):
 
 
 def joined(parts):
-    """Return training points, labels and their weights, padded to the largest part; all [task,
-    point, ...].
-    """
+    """Return training points, labels, weights, padded to the largest part; [task, point]."""
     most = max(part.y_train.shape[1] for part in parts)
 
     def padded(part):
@@ -147,9 +145,7 @@ def unit(setting, arm, redraw):
 
 
 def chosen(key, part):
-    """Return the triple of scales of the least NLL left out of five folds, and the NLL of all, mean
-    over tasks.
-    """
+    """Return the triple of the least NLL left out of five folds, and the NLL of all."""
     key_short, key_long = jax.random.split(key)
     num_train = part.y_train.shape[1]
     seen = jax.tree.map(lambda a: a[: max(2, MOST_OF_FOLDS // num_train)], part)
@@ -160,9 +156,7 @@ def chosen(key, part):
 
 
 def left_out(key, tasks, triples, **sizes):
-    """Return the NLL of points left out under each triple, mean over tasks; tasks may have fewer
-    points than bins.
-    """
+    """NLL left out under each triple, mean over tasks, which may have few points."""
     y = cross_validation.in_folds(tasks.y_train)
 
     def one(key, scales):

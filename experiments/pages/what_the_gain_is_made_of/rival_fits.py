@@ -1,6 +1,9 @@
-"""The fits of ``rivals``: Gaussian processes, and one network trained on task after task."""
+"""The fits of ``rivals``: Gaussian processes, one network trained on task after task, and the
+hierarchical network that meets new tasks one at a time.
+"""
 
-from helpers import densities, mcmc, training
+from helpers import densities, hierarchical, mcmc, training
+from helpers.common import take
 
 from functools import partial
 
@@ -9,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from experiments.methods import gaussian_processes, latent_angle, network_fits
+from experiments.methods import gaussian_processes, latent_angle, network_fits, runs
 from experiments.problems import moons_redrawn
 
 SETTINGS = {
@@ -46,10 +49,18 @@ SETTINGS = {
         "max_tree_depth": 8,
     },
     "fine_tuning": {"learning_rate": 0.02, "steps_per_task": 600, "num_starts": 4},
+    "one_at_a_time": {
+        "seed": 3014,
+        # of the other tasks alone, whose chains' ends are the starts
+        "before": {"num_warmup": 300, "num_samples": 100},
+        "after": {"num_warmup": 200, "num_samples": 500},
+        "num_kept": 250,  # draws of each chain that predict
+    },
     "threshold_nll": 0.005,  # fixed before any result was seen: a smaller difference is called none
 }
 OPTIMUM, TUNED, ANGLE = "Bayes optimum", "fine-tuned in turn", "latent angle"
 CHOSEN, SHARED = "chosen over tasks", "shared, N+(0, 1)"
+ONE_AT_A_TIME = f"{SHARED}: new tasks, one at a time"
 FEATURES = {"5 features": 5, "32 features": 32}
 ODD_ALONE, ODD, ANY = (
     "odd Gaussian process a task",
@@ -126,8 +137,7 @@ def log_scales(position, prior):
 
 
 def fine_tuned(keys, tasks, new):
-    """Move the most probable network of task 1 on to task 2, and so on: p [start, stage, task,
-    point].
+    """Move the top network of task 1 on to task 2, and so on: p [start, stage, task, point].
 
     From the last it moves on to each of the new tasks: [start, task, point].
     """
@@ -157,3 +167,51 @@ def fine_tuned(keys, tasks, new):
         return {"p": p, "new": jax.lax.map(lambda task: on_new(weights, task), new[:3])}
 
     return jax.jit(lambda keys: jax.lax.map(one, keys))(keys)
+
+
+def one_at_a_time(key, tasks, new):
+    """Fit the tasks, then the tasks and one new task, for each in turn."""
+    settings, num_tasks = SETTINGS["one_at_a_time"], len(tasks.y_train)
+    before, after = (densities.observe(one.x_train, one.y_train) for one in (tasks, new))
+    shapes = hierarchical.shapes(moons_redrawn.NETWORK, num_tasks, 2)
+    fit = network_fits.fit_hierarchical(
+        key("before"), moons_redrawn.HIERARCHICAL, shapes, before, **settings["before"]
+    )
+    starts = with_one_more(key("offsets"), take(fit.draws, np.s_[:, -1]), len(new.y_train))
+    both = [each_joined(*parts) for parts in zip(before[:3], after[:3], strict=True)]
+    observed, sizes = densities.Observed(*both), settings["after"]
+    fit = mcmc.sample(key("chains"), moons_redrawn.HIERARCHICAL, starts, tasks=observed, **sizes)
+    draws = take(fit.draws, np.s_[:, :, :: sizes["num_samples"] // settings["num_kept"]])
+    return {"weights": last_weights(draws), "log_sd": draws["log_sd"], **runs.kept_run(fit)}
+
+
+def each_joined(before, after):
+    """Return the tasks and, last, one new task: [new task, task, ...]."""
+    return jnp.concatenate(
+        [jnp.broadcast_to(before, (len(after), *before.shape)), after[:, None]], axis=1
+    )
+
+
+def with_one_more(key, ends, num_new):
+    """Return the positions in which chains ended, for each new task with an offset of its own: [new
+    task, chain].
+    """
+    starts = jax.tree.map(lambda a: jnp.broadcast_to(a, (num_new, *a.shape)), ends)
+    shapes = hierarchical.shapes(moons_redrawn.NETWORK, 1, 2)["offset"]
+    fresh = mcmc.normal_starts(key, shapes, (num_new, network_fits.NUM_CHAINS))
+    return starts | {
+        "offset": jax.tree.map(
+            lambda a, b: jnp.concatenate([a, b], axis=2), starts["offset"], fresh
+        )
+    }
+
+
+@jax.jit
+def last_weights(draws):
+    """Return the weights of the new task, [new task, chain, draw]."""
+
+    def of_position(position):
+        num_tasks = jax.tree.leaves(position["offset"])[0].shape[0]
+        return take(hierarchical.task_weights(position, num_tasks), -1)
+
+    return jax.vmap(jax.vmap(jax.vmap(of_position)))(draws)

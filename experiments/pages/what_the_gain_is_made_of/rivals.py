@@ -10,7 +10,8 @@ not trained on.
 New tasks have labels of their own, and what was learnt from the others: features, scales of a
 process, the network that an angle turns, weights to start from. Beside them stand flat networks
 under the scales that the others chose, and the hierarchical network, which is fitted again with the
-new tasks among the others.
+new tasks among the others: with all six, so that its prior is learnt from twenty-four, and with one
+at a time, which then meets a prior that eighteen others and its own labels tell.
 """
 
 from helpers import common, densities, hierarchical
@@ -34,8 +35,12 @@ ARMS = (
     *rival_fits.PROCESSES,
     rival_fits.CHOSEN,
     rival_fits.SHARED,
+    rival_fits.ONE_AT_A_TIME,
 )
-SMALL = {"arm": rival_fits.ANGLE, "redraw": 0, "num_tasks": 6}
+SMALL = [
+    {"arm": rival_fits.ANGLE, "redraw": 0, "num_tasks": 6},
+    {"arm": rival_fits.ONE_AT_A_TIME, "redraw": 0, "num_tasks": 5},
+]
 
 
 def units():
@@ -78,7 +83,10 @@ def unit(arm, redraw, num_tasks, scales=None):
                 key(), rival_fits.TURNED, shapes, observed, tempered=tempered, **sizes
             )
         )
-    sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
+    if arm == rival_fits.ONE_AT_A_TIME:
+        key = partial(common.key, SETTINGS["one_at_a_time"]["seed"], redraw)
+        return rival_fits.one_at_a_time(key, tasks, new)
+    sizes = {"num_warmup": SETTINGS["num_warmup"], "num_samples": SETTINGS["num_samples"]}
     if arm == rival_fits.CHOSEN:
         observed = densities.observe(new.x_train, new.y_train, scales)
         return network_fits.thinned_run(
@@ -137,6 +145,10 @@ def score(drawn, arm, redraw, num_tasks, **_):
             f"{arm}: new tasks": scoring.scored(p, y_new)
             | {"check": scoring.check_of_run(drawn, p)}
         }
+    if arm == rival_fits.ONE_AT_A_TIME:
+        p = np.asarray(network_fits.flat_probabilities(drawn["weights"], new.x_test))
+        check = scoring.check_of_run(drawn, p, log_sd=drawn["log_sd"])
+        return {arm: scoring.scored(p, y_new) | {"check": check}}
     p = np.asarray(
         network_fits.probabilities(
             moons_redrawn.LOGITS, drawn["draws"], rival_fits.joined(tasks, new).x_test

@@ -75,9 +75,7 @@ SMALL = {
 
 
 def warm_up(key, start, density, sizes, num_steps, stan=False):
-    """Run one of BlackJAX's adaptations; return its state, the sampler's parameters and the number
-    of gradients.
-    """
+    """Run an adaptation of BlackJAX; return state, parameters and number of gradients."""
     common = {"target_acceptance_rate": sizes["target"], "max_num_doublings": sizes["depth"]}
     common["adaptation_info_fn"] = lambda state, info, adaptation: info.num_integration_steps
     if stan:
@@ -191,9 +189,7 @@ def with_error(name, by_chain):
 
 
 def ess(values, quantile):
-    """A low quantile, over quantities, of the smaller of bulk and tail ESS; values [chain, draw,
-    *quantity].
-    """
+    """A low quantile of the smaller of bulk and tail ESS; [chain, draw, *quantity]."""
     found = diagnostics.summarize(values)
     return float(np.quantile(np.minimum(found.ess_bulk, found.ess_tail), quantile))
 

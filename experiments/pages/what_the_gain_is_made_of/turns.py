@@ -40,8 +40,7 @@ def unit(redraw, **sizes):
 
 
 def score(drawn, redraw, num_tasks, **_):
-    """How well each description predicts a task left out, the error of the angles, and the check of
-    the run.
+    """How well descriptions predict a task left out, the angles' error, the check of the run.
 
     Errors are over chains: draws of all are brought to common axes together, then each chain is
     averaged alone.
@@ -81,9 +80,7 @@ def draws_of(draws):
 
 
 def described(layers, true):
-    """Describe first layers [task, 2, unit] by the true angles, and find the angles from the
-    layers.
-    """
+    """Describe first layers [task, 2, unit] by true angles, and find angles from them."""
     waves = np.insert(angles.harmonics(true, orders=(1,)), 0, 1.0, axis=1)[:, None]
     return {
         "whole": float(angles.explained(angles.rotations(true), layers)),

@@ -1,0 +1,1 @@
+"""Tests of the packages, of the stored results and of the pages."""

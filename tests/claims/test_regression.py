@@ -1,0 +1,89 @@
+"""Claims of the page ``regression``."""
+
+import numpy as np
+
+from tests.claims.reading import is_open, lower_end, rows, upper_end
+from tests.claims.said import says
+
+INSIDE, OUTSIDE, AT_95 = 0, 1, 2
+LECTURE = "N(0, 1), 10 tanh units"
+
+
+def nll_over_the_lectures(name, region):
+    """NLL of a prior less that of the lecture's, by redraw."""
+    found = rows("regression/variants")
+    return np.subtract(found[name]["nll"], found[LECTURE]["nll"])[:, region]
+
+
+def held(name, region):
+    """Share of measurements that the 95 % band holds, by redraw."""
+    return np.array(rows("regression/variants")[name]["coverage"])[:, region, AT_95]
+
+
+@says(
+    "regression",
+    "Prior sd 10 and the learnt scale **have not mixed** on any redraw",
+    "The chains of 10 and of the learnt scale have not mixed.",
+)
+def test_two_priors_have_not_mixed_on_any_redraw_and_the_others_on_all():
+    mixed_on = {
+        name: (np.less_equal(row["rhat"], row["rhat_bound"]) & (np.array(row["ess"]) >= 400)).sum()
+        for name, row in rows("regression/variants").items()
+    }
+    assert {name: mixed_on.pop(name) for name in ("sd 10", "sd learnt")} == {
+        "sd 10": 0,
+        "sd learnt": 0,
+    }
+    assert set(mixed_on.values()) == {16}
+
+
+@says(
+    "regression",
+    "Inside the band is right; outside it is far too narrow.",
+    """Inside, the 95 % interval holds {glue:text}`covered-inside` of measurements; outside,
+    {glue:text}`covered-outside`""",
+)
+def test_the_band_is_right_inside_and_too_narrow_outside():
+    assert abs(held(LECTURE, INSIDE).mean() - 0.95) < 0.03
+    assert upper_end(held(LECTURE, OUTSIDE)) < 0.6
+
+
+@says(
+    "regression",
+    "sd 0.1 costs {glue:text}`cost-narrow` nats a measurement, 2 units {glue:text}`cost-two`.",
+    "More freedom costs little: a hundred units {glue:text}`cost-hundred`",
+)
+def test_inside_too_tight_a_prior_and_too_few_units_cost_and_more_freedom_costs_little():
+    assert lower_end(nll_over_the_lectures("sd 0.1", INSIDE)) > 0.5
+    assert lower_end(nll_over_the_lectures("2 units", INSIDE)) > 0.5
+    assert upper_end(nll_over_the_lectures("100 units", INSIDE)) < 0.05
+
+
+@says(
+    "regression",
+    """The hundred units scaled down, which the lecture does not have, do cost a little (table).""",
+)
+def test_a_hundred_units_scaled_down_cost_a_little_inside():
+    cost = nll_over_the_lectures("100 units, scaled", INSIDE)
+    assert lower_end(cost) > 0 and upper_end(cost) < 0.2
+
+
+@says(
+    "regression",
+    """and sd 0.1, which takes the wave for noise and has a wide band everywhere,
+    {glue:text}`held-narrow`""",
+    "ReLU, which continues in straight lines, holds {glue:text}`held-relu`.",
+)
+def test_outside_the_tight_prior_holds_more_than_the_lectures_and_relu_less():
+    assert lower_end(held("sd 0.1", OUTSIDE) - held(LECTURE, OUTSIDE)) > 0.4
+    assert lower_end(held(LECTURE, OUTSIDE) - held("ReLU", OUTSIDE)) > 0
+
+
+@says(
+    "regression",
+    """Student's distribution does better at no cost inside: with it the same network holds
+    {glue:text}`held-student`""",
+)
+def test_outside_students_distribution_holds_more_at_no_cost_inside():
+    assert lower_end(held("Student t, 3 df", OUTSIDE) - held(LECTURE, OUTSIDE)) > 0
+    assert is_open(nll_over_the_lectures("Student t, 3 df", INSIDE))
