@@ -6,10 +6,11 @@ cold (Wenzel et al. 2020), and T = 1 is Bayes' rule. The prior is normal, with o
 deviation for all weights or one for each layer. All cells are asked of the same tasks.
 """
 
-from helpers import common, densities
+from helpers import common, densities, mcmc
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Key
 
 from experiments.methods import network_fits, runs
 from experiments.pages.comparing_inference import uses
@@ -47,12 +48,19 @@ def unit(temperature: float, prior: str) -> dict:
     tasks = uses.problem().tasks
     observed = densities.observe(tasks.x_train, tasks.y_train, PRIORS[prior])
     key = common.key(uses.SEED, "cold", f"{temperature:g}", prior)
-    at = observed, jnp.full(len(observed.y), temperature)
-    posterior = network_fits.fit_flat(key, at, log_density=tempered, **RUN)
+    posterior = run(key, observed, temperature, **RUN)
     return {
         "vectors": np.asarray(six_tasks.vector_of(posterior.draws)),
         **runs.kept_run(posterior),
     }
+
+
+def run(
+    key: Key[Array, ""], observed: densities.Observed, temperature: float, **sizes: int
+) -> mcmc.Posterior:
+    """Run the book's sampler on tasks, four chains each from N(0, 1), at a temperature."""
+    at = observed, jnp.full(len(observed.y), temperature)
+    return network_fits.fit_flat(key, at, log_density=tempered, **sizes)
 
 
 def score(drawn: dict, temperature: float, prior: str) -> dict:
