@@ -69,6 +69,11 @@ def mixed_types() -> Iterator[None]:
         yield
 
 
+def generator(key: Key[Array, ""]) -> np.random.Generator:
+    """Return NumPy's generator of a key."""
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)))
+
+
 def key(seed: int, *names: str | int) -> Key[Array, ""]:
     """Return the key of a name, ``key(3001, "data", redraw)``: it depends on nothing that stands
     beside it.
