@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.methods.recipes import RECIPES
+from experiments.pages.which_method.code_to_copy import RECIPES
 
 GROUPS, ROWS = 3, 10
 

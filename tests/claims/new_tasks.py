@@ -6,16 +6,13 @@ from tests.claims.reading import stored
 
 PLAIN, ONE_NORMAL, DRAWS = "N(0, 1)", "one normal", "the draws themselves"
 BY_LABELS, MAML = "scales chosen for as many labels", "first-order MAML"
-# Of what two results have, the latter: its draws are aligned to their own mean.
-RESULTS = "transfer", "aligned_to_mean", "chosen_by_labels", "rivals", "odd_process"
 
 
 def arms():
-    """Rows of the arms, by kind of tasks and name."""
-    found = {}
-    for name in RESULTS:
-        found |= {(row["tasks"], row["name"]): row for row in stored(f"informative_priors/{name}")}
-    return found
+    """Rows of the arms, by kind of tasks and name; of fits those to draws aligned to their mean."""
+    found = [row for name in ("transfer", "rivals") for row in stored(f"informative_priors/{name}")]
+    found = [row for row in found if row.get("reference") != "one draw"]
+    return {(row["tasks"], row["name"]): row for row in found}
 
 
 def scores(name, score, tasks="moons"):

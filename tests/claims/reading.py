@@ -32,6 +32,16 @@ def mixed(check: dict) -> bool:
     return within_bounds(check) and min(check["ess"].values()) >= 400
 
 
+def arms() -> dict:
+    """Return the rows of the arms, by name, on the data sets that all of them have."""
+    found = common.read_result("what_the_gain_is_made_of/arms")
+    first = slice(found["settings"]["num_redraws"])
+    return {
+        row["name"]: {k: v[first] if isinstance(v, list) else v for k, v in row.items()}
+        for row in found["rows"]
+    }
+
+
 @functools.cache
 def quantile(count: int) -> float:
     """Return the 97.5 % quantile of t for the mean of as many values; looking it up is slow."""

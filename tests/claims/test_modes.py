@@ -12,27 +12,27 @@ def weighed(num_tasks):
     """Evidence of the regions by ten runs each: of the sources' data or, of fewer tasks, of the
     first redraw.
     """
-    return [row for row in stored("hierarchical_bnn/masses") if row["num_tasks"] == num_tasks]
+    found = stored("hierarchical_bnn/masses")
+    return [row for row in found if row["num_tasks"] == num_tasks and row["num_runs"] == 10]
 
 
 def redrawn(num_tasks):
     """Evidence of the regions on redraws, by fewer runs each, in the order of the redraws."""
-    found = stored("hierarchical_bnn/masses_of_redraws")
-    found = [*found, *stored("hierarchical_bnn/masses_of_two_more")]
-    found = [row for row in found if row["num_tasks"] == num_tasks]
+    found = stored("hierarchical_bnn/masses")
+    found = [row for row in found if row["num_tasks"] == num_tasks and row["num_runs"] < 10]
     assert len(found) == 15  # five redraws under three hyperpriors
     return sorted(found, key=lambda row: row["redraw"])
 
 
 def visits(**of):
     """Rows of draws counted by region."""
-    found = stored("hierarchical_bnn/visits")
+    found = [row for row in stored("hierarchical_bnn/visits") if row["num_samples"] <= 4000]
     return [row for row in found if all(row[key] == value for key, value in of.items())]
 
 
 def long_visits():
     """The longer run, under HalfNormal(5), of five tasks."""
-    (run,) = stored("hierarchical_bnn/long_visits")
+    (run,) = (row for row in stored("hierarchical_bnn/visits") if row["num_samples"] > 4000)
     return run
 
 

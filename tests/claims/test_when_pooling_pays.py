@@ -7,6 +7,7 @@ import numpy as np
 from experiments.pages.what_the_gain_is_made_of import pooling
 from tests.claims.reading import (
     THRESHOLD,
+    arms,
     is_open,
     lower_end,
     rows,
@@ -20,12 +21,11 @@ POOLED_WIDE, LEARNT = "hierarchical, N+(0, 5)", "scales learnt, N+(0, 5)"
 
 
 def pool():
-    """Rows by setting and arm; those of the base are arms of the gain, on more data sets."""
+    """Rows by setting and arm; those of the base are arms of the gain."""
     found = stored("what_the_gain_is_made_of/pooling")
     found = {(row["more"]["setting"], row["more"]["arm"]): row for row in found}
-    arms = rows("what_the_gain_is_made_of/arms")
     names = {PLAIN: "N(0, 1)", CHOSEN: "chosen over tasks", POOLED: "shared, N+(0, 1)"}
-    return found | {("18, 50", arm): arms[name] for arm, name in names.items()}
+    return found | {("18, 50", arm): arms()[name] for arm, name in names.items()}
 
 
 def settings():

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.claims.reading import THRESHOLD, lower_end, rows, stored, upper_end
+from tests.claims.reading import THRESHOLD, lower_end, rows, upper_end
 from tests.claims.said import says
 
 TRAINED, SAMPLED, LAPLACE = "trained heads", "heads by MCMC", "heads by Laplace"
@@ -24,7 +24,7 @@ def over(name):
 
 def over_new(name):
     """The same on new tasks, for each of which the hierarchical network was fitted again."""
-    (own,) = (row["nll"] for row in stored("what_the_gain_is_made_of/one_more"))
+    own = rivals()["shared, N+(0, 1): new tasks, one at a time"]["nll"]
     return np.subtract(rivals()[f"{name}: new tasks"]["nll"], own)
 
 

@@ -80,8 +80,7 @@ def workers_measured(kind, size, folder):
 
 def run(commands, name):
     """Run modules side by side. RuntimeError: one that failed."""
-    # Any folder will do, since the project is installed: this one is that of `experiments`.
-    folder = Path(__file__).resolve().parents[2]
+    folder = Path(__file__).resolve().parents[3]
     started = [
         subprocess.Popen([sys.executable, "-m", *map(str, command)], cwd=folder)
         for command in commands

@@ -66,8 +66,7 @@ def measured(way, rows, folder):
     """Run one way in a process, and return the megabytes that it prints."""
     given = [way, rows, folder, SETTINGS["batch"], SETTINGS["steps"], SETTINGS["stretch"]]
     command = [sys.executable, "-m", streaming.main.__module__, *map(str, given)]
-    # Any folder will do, since the project is installed: this one is that of `experiments`.
-    here = Path(__file__).resolve().parents[2]
+    here = Path(__file__).resolve().parents[3]
     done = subprocess.run(
         command, cwd=here, stdout=subprocess.PIPE, text=True, timeout=600, check=True
     )

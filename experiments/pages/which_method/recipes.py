@@ -12,14 +12,14 @@ import time
 
 import numpy as np
 
-from experiments.methods import recipes
+from experiments.pages.which_method import code_to_copy
 
 SETTINGS = {
     "units": ["A", "C", "DG"],  # G goes on where D ends
     "few": 5,  # labels of the group that is new
     "recipes": {
         name: hashlib.sha256(code.encode()).hexdigest()[:16]
-        for name, code in recipes.RECIPES.items()
+        for name, code in code_to_copy.RECIPES.items()
     },
 }
 SMALL = {"situations": "DG"}
@@ -45,7 +45,7 @@ def unit(situations):
     found = {}
     for name in situations:
         begin = time.process_time()
-        exec(recipes.RECIPES[name], space)
+        exec(code_to_copy.RECIPES[name], space)
         seconds[name] = time.process_time() - begin
         if name == "D":
             p, y = np.asarray(space["p"]), np.asarray(tasks.y_test)

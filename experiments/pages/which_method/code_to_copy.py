@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "book/which-method.md"
+PAGE = Path(__file__).parents[3] / "book/which-method.md"
 if not PAGE.exists():
     raise FileNotFoundError(
         f"{PAGE}: given no such page, expected a checkout, since its code is what is timed here"
