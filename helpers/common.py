@@ -8,12 +8,14 @@ Stored results are read by name, and all leaves of a tree are indexed at once.
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Key
 
 # An installed package has the stored results inside; a checkout has them where `make results`
@@ -30,6 +32,17 @@ def take(tree: Any, index: Any) -> Any:
     ``take(posterior, 3)`` is that of task 3.
     """
     return jax.tree.map(lambda leaf: leaf[index], tree)
+
+
+def stack(trees: Sequence[Any]) -> Any:
+    """Return trees of one structure as one tree of NumPy's arrays, leading axis [tree]."""
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
+
+
+def float_shapes(sizes: Any) -> Any:
+    """Return a tree of tuples, such as ``{"mean": (3,), "log_sd": ()}``, as shapes of a position."""
+    is_shape = {"is_leaf": lambda part: isinstance(part, tuple)}
+    return jax.tree.map(lambda size: jax.ShapeDtypeStruct(size, jnp.float32), sizes, **is_shape)
 
 
 def read_result(name: str) -> dict:
@@ -54,6 +67,11 @@ def mixed_types() -> Iterator[None]:
     """Let a library mix types and ranks of arrays within a ``with``, whatever JAX is set to."""
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         yield
+
+
+def generator(key: Key[Array, ""]) -> np.random.Generator:
+    """Return NumPy's generator of a key."""
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)))
 
 
 def key(seed: int, *names: str | int) -> Key[Array, ""]:

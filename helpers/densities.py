@@ -9,6 +9,7 @@ Positive numbers are sampled as their logarithm, with the Jacobian of that trans
 """
 
 from helpers import checks, networks
+from helpers.common import float_shapes
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -239,13 +240,20 @@ def regression_log_likelihood(
     """
 
     def log_likelihood(position, observed):
-        mean, noise = (
-            network.apply(position["params"], observed.x),
-            POSITIVE.forward(position["log_noise"]),
-        )
+        mean = network.apply(position["params"], observed.x)
+        noise = POSITIVE.forward(position["log_noise"])
         return observed.weight * tfd.Normal(mean, noise).log_prob(observed.y)
 
     return log_likelihood
+
+
+def regression_shapes(network: nn.Module, num_features: int = 1) -> dict:
+    """Return the shapes of a position of ``regression_log_density``.
+
+    ``num_features`` is how many numbers describe a point.
+    """
+    params = networks.parameter_shapes(network, num_features)
+    return {"params": params, **float_shapes({"log_noise": ()})}
 
 
 def regression_log_density(
@@ -261,10 +269,8 @@ def regression_log_density(
     ValueError: a prior whose log density is not finite (a negative sd, say), a noise scale that is
     not positive.
     """
-    of_prior, log_likelihood = (
-        regression_log_prior(prior, noise_scale),
-        regression_log_likelihood(network),
-    )
+    of_prior = regression_log_prior(prior, noise_scale)
+    log_likelihood = regression_log_likelihood(network)
     return lambda position, observed: (
         of_prior(position, observed) + log_likelihood(position, observed).sum()
     )

@@ -13,7 +13,7 @@ draws do not depend on how many cores.
 
 from helpers import checks, hmc
 from helpers import progress as lines
-from helpers.common import take
+from helpers.common import stack, take
 from helpers.hmc import Stats
 
 import os
@@ -200,7 +200,7 @@ def _run_units(pool, shown, common, phase, num_steps, program, units):
     futures = [pool.submit(run, i) for i in range(len(units[0]))]
     found = lines.follow(shown, phase, num_steps * len(futures), futures)
     parts, seconds = zip(*found, strict=True)
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *parts), np.array(seconds)
+    return stack(parts), np.array(seconds)
 
 
 def _by_chain(tree, batch):

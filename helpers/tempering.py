@@ -6,7 +6,7 @@ Chains that start in a mode of little mass leave it where the likelihood counts 
 """
 
 from helpers import hmc, mcmc
-from helpers.common import mixed_types, take
+from helpers.common import mixed_types, stack, take
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -89,7 +89,7 @@ def warmed_up(
     ]
     if bad:
         raise FloatingPointError(f"warm-up of chains {bad}: not finite")
-    return jax.tree.map(lambda *leaves: np.stack(leaves), *(one.position for one in learnt))
+    return stack([one.position for one in learnt])
 
 
 def agreed_starts(

@@ -3,7 +3,7 @@ defined.
 """
 
 from helpers import common, densities, mcmc
-from helpers.common import mixed_types, take
+from helpers.common import mixed_types, stack, take
 
 import time
 from collections.abc import Callable
@@ -141,7 +141,7 @@ def run(name: str, kind: str, budget: int, value: float, seed: int) -> dict:
     linear = name.startswith("Laplace")
     places = range(len(problem.y))
     each = [_of_task(take(drawn, at), problem.x[at], linear, method) for at in places]
-    found = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
+    found = stack(each)
     gradients = np.asarray(drawn.gradients, np.float64)
     return found | {"gradients": gradients, "seconds": np.array(seconds)}
 

@@ -122,9 +122,8 @@ def of_many_tasks(redraw):
                 )
             }
         )
-    w = np.asarray(fine_tune(start_of(redraw), few_shot_digits.stacked(tasks), (many["steps"],)))[
-        :, 0
-    ]
+    found = fine_tune(start_of(redraw), few_shot_digits.stacked(tasks), (many["steps"],))
+    w = np.asarray(found)[:, 0]
     return moments(w[:, :HIDDEN], w[:, HIDDEN:].reshape(len(w), FEATURES, -1))
 
 
@@ -176,9 +175,8 @@ def _fine_tune(vector, seen, num_steps, every):
         def loss(vector):
             return mean_loss(OF_LABELS, UNRAVEL(vector), task)
 
-        return training.train(
-            loss, vector, optax.adam(0.01), num_steps, lambda vector: vector, every
-        )[1]
+        adam = optax.adam(0.01)
+        return training.train(loss, vector, adam, num_steps, lambda vector: vector, every)[1]
 
     return jax.lax.map(one_task, seen)
 
@@ -203,9 +201,8 @@ def fine_tuning(redraw):
 
     def predicted(of_kind, steps):
         found = np.asarray(fine_tune(start_of(redraw), few_shot_digits.stacked(of_kind), steps))
-        return [
-            np.asarray(probabilities(w, task["x"])) for w, task in zip(found, of_kind, strict=True)
-        ]
+        pairs = zip(found, of_kind, strict=True)
+        return [np.asarray(probabilities(w, task["x"])) for w, task in pairs]
 
     steps = SETTINGS["steps"]
     losses = [

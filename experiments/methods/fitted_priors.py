@@ -5,6 +5,7 @@ distribution of such a row, with ``log_prob`` and ``sample``.
 """
 
 from helpers import mcmc
+from helpers.common import take
 from helpers.copies import task_weights
 
 import jax
@@ -27,9 +28,7 @@ def group_predictive(key: Key[Array, ""], draws: dict) -> Float[Array, "chain dr
         draws: positions of ``helpers.hierarchical``, leading axes [chain, draw], every layer
             special.
     """
-    one_task = jax.tree.map(
-        lambda a: jax.ShapeDtypeStruct((1, *a.shape[3:]), a.dtype), draws["offset"]
-    )
+    one_task = take(draws["offset"], np.s_[0, 0, :1])
     fresh = mcmc.normal_starts(key, one_task, jax.tree.leaves(draws)[0].shape[:2])
     return _vectors(task_weights({**draws, "offset": fresh}, 1))
 
@@ -82,9 +81,8 @@ def fit_student_t(w: Float[Array, "draw weight"]) -> dist.Distribution:
         squared = (solve_triangular(factor, (w - location).T, lower=True) ** 2).sum(axis=0)
 
         def loss(df, squared=squared):
-            constant = (
-                special.gammaln((df + size) / 2) - special.gammaln(df / 2) - size / 2 * np.log(df)
-            )
+            constant = special.gammaln((df + size) / 2) - special.gammaln(df / 2)
+            constant -= size / 2 * np.log(df)
             return (df + size) / 2 * np.log1p(squared / df).mean() - constant
 
         df = optimize.minimize_scalar(loss, bounds=(2.1, 200.0), method="bounded").x
@@ -96,9 +94,8 @@ def fit_student_t(w: Float[Array, "draw weight"]) -> dist.Distribution:
     else:
         raise RuntimeError("fit_student_t: not converged in 100 iterations")
     # NumPyro's, since TFP's warns at every use: it casts a constant through double precision.
-    return dist.MultivariateStudentT(
-        *(jnp.asarray(a, jnp.float32) for a in (df, location, _cholesky(scatter)))
-    )
+    parts = (jnp.asarray(a, jnp.float32) for a in (df, location, _cholesky(scatter)))
+    return dist.MultivariateStudentT(*parts)
 
 
 def fit_mixture(
@@ -128,9 +125,8 @@ def fit_mixture(
 def whiten(w: Float[Array, "draw weight"]) -> tfb.Bijector:
     """Return the linear map from white noise to weights with the draws' mean and covariance."""
     mean, covariance = _moments(_check(w))
-    return tfb.Chain(
-        [tfb.Shift(np.float32(mean)), tfb.ScaleMatvecTriL(np.float32(_cholesky(covariance)))]
-    )
+    factor = tfb.ScaleMatvecTriL(np.float32(_cholesky(covariance)))
+    return tfb.Chain([tfb.Shift(np.float32(mean)), factor])
 
 
 def _moments(w):

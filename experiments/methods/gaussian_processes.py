@@ -9,8 +9,8 @@ matrix is inverted, which saves jitter and nine tenths of the time; what the sum
 kernel is measured in `tests/test_rivals.py`.
 """
 
-from helpers import densities
-from helpers.common import mixed_types
+from helpers import densities, mcmc
+from helpers.common import float_shapes, mixed_types
 
 from typing import NamedTuple
 
@@ -80,14 +80,40 @@ def log_density(odd):
 DENSITIES = {odd: log_density(odd) for odd in (True, False)}
 
 
+def sample(keys, x, y, odd, prior, together, num_chains, **lengths):
+    """Sample processes of labels y [task, point], all with the same scales or each with its own.
+
+    ``keys`` are of starts and of chains; the prior is centre and spread of log scales.
+    """
+    phi, num_tasks, (key_start, key_chains) = functions(x, odd), len(y), keys
+    z = (num_tasks, phi.shape[-1]) if together else phi.shape[-1:]
+    batch = (num_chains,) if together else (num_tasks, num_chains)
+    starts = mcmc.normal_starts(key_start, float_shapes({"scales": (2,), "z": z}), batch)
+    prior = [np.float32(part) for part in prior]
+    if not together:
+        prior = [np.broadcast_to(part, (num_tasks, *part.shape)) for part in prior]
+    seen = {"data" if together else "tasks": Labelled(phi, y, *prior)}
+    return mcmc.sample(key_chains, DENSITIES[odd], starts, **seen, **lengths)
+
+
+def log_scales(position, prior):
+    """Return log a and log l, [..., 2], of what was sampled under a prior, centre and spread."""
+    return prior[0] + np.asarray(position, np.float64) @ prior[1].T
+
+
+def prior_of(at):
+    """Return centre and spread of the normal prior that draws of log scales, [..., 2], make."""
+    found = at.reshape(-1, 2)
+    return found.mean(axis=0), np.linalg.cholesky(np.cov(found.T))
+
+
 def probabilities(log_scales, z, x, odd):
     """Return p [chain, draw, task, point] at points [task, point, 2].
 
     Of log scales [task or 1, chain, draw, 2], and z [task, chain, draw, function].
     """
     squared = squared_frequencies(odd)
-    root = jax.vmap(jax.vmap(jax.vmap(lambda at: root_density(at, squared))))(
-        jnp.float32(log_scales)
-    )
+    of_draw = jax.vmap(jax.vmap(jax.vmap(lambda at: root_density(at, squared))))
+    root = of_draw(jnp.float32(log_scales))
     f = jnp.einsum("tpm,tcdm->cdtp", functions(x, odd), z * root)
     return np.asarray(jax.nn.sigmoid(f))

@@ -8,7 +8,7 @@ a head is a logistic regression under N(0, s^2), and s is chosen by the same fol
 Laplace each by its own predictions.
 """
 
-from helpers import densities, mcmc, networks, training
+from helpers import common, densities, mcmc, networks, training
 from helpers.common import take
 
 from functools import lru_cache, partial
@@ -48,10 +48,8 @@ def features_of(size, weights, x):
 
 def loss(heads, phi, y, seen):
     """Return the mean NLL of the labels that are seen, ``seen`` 0 or 1, [point]."""
-    logits = jnp.einsum("tf,tpf->tp", heads, phi)
-    return -(densities.bernoulli_log_likelihood(logits, y) * seen[None]).sum() / (
-        len(y) * seen.sum()
-    )
+    of_labels = densities.bernoulli_log_likelihood(jnp.einsum("tf,tpf->tp", heads, phi), y)
+    return -(of_labels * seen[None]).sum() / (len(y) * seen.sum())
 
 
 @partial(jax.jit, static_argnames=("size", "learning_rate", "num_steps", "every"))
@@ -70,12 +68,8 @@ def train(keys, tasks, seen, decay, size, learning_rate, num_steps, every):
         start = {"network": network(size).init(key_network, tasks.x_train[0]), "heads": heads}
 
         def of_weights(weights):
-            return loss(
-                weights["heads"],
-                features(size, weights["network"], tasks.x_train),
-                tasks.y_train,
-                seen,
-            )
+            phi = features(size, weights["network"], tasks.x_train)
+            return loss(weights["heads"], phi, tasks.y_train, seen)
 
         return training.train(
             of_weights, start, optimizer, num_steps, keep=lambda weights: weights, every=every
@@ -108,7 +102,7 @@ def log_density(position, task):
 def sample(key, phi, y, weight, scale, num_chains, **sizes):
     """Sample heads of tasks: phi [task, point, feature], y, weight [task, point], scale [task]."""
     key_start, key_chains = jax.random.split(key)
-    shapes = {"head": jax.ShapeDtypeStruct((phi.shape[2],), jnp.float32)}
+    shapes = common.float_shapes({"head": phi.shape[2:]})
     starts = mcmc.normal_starts(key_start, shapes, (len(phi), num_chains))
     tasks = tuple(np.asarray(a, np.float32) for a in (phi, y, weight, scale))
     return mcmc.sample(key_chains, log_density, starts, tasks=tasks, **sizes)
@@ -116,9 +110,8 @@ def sample(key, phi, y, weight, scale, num_chains, **sizes):
 
 def probabilities(heads, phi):
     """Return p [chain, draw, task, point] of heads [task, chain, draw, feature] at phi."""
-    return special.expit(
-        np.einsum("tcdf,tpf->cdtp", np.asarray(heads), np.asarray(phi), optimize=True)
-    )
+    heads, phi = np.asarray(heads), np.asarray(phi)
+    return special.expit(np.einsum("tcdf,tpf->cdtp", heads, phi, optimize=True))
 
 
 def laplace(phi, y, scale, phi_new):
@@ -171,14 +164,10 @@ def chosen_scales(key, tasks, weights, size, settings):
     each = np.broadcast_to(phi, (num_scales, *phi.shape)).reshape(-1, *of_task)
     y = np.tile(tasks.y_train, (num_scales * num_folds, 1))
     weight = np.tile(np.repeat(seen, num_tasks, axis=0), (num_scales, 1))
-    draws = sample(
-        key, each, y, weight, np.repeat(scales, num_folds * num_tasks), **settings["of_folds"]
-    ).draws
-    p = (
-        probabilities(draws["head"], each)
-        .mean(axis=(0, 1))
-        .reshape(num_scales, num_folds, num_tasks, -1)
-    )
+    scale = np.repeat(scales, num_folds * num_tasks)
+    heads = sample(key, each, y, weight, scale, **settings["of_folds"]).draws["head"]
+    p = probabilities(heads, each).mean(axis=(0, 1))
+    p = p.reshape(num_scales, num_folds, num_tasks, -1)
     found = {MCMC: [nll_left_out(one, tasks) for one in p], LAPLACE: []}
     for scale in scales:
         pairs = zip(phi, seen == 1, strict=True)
@@ -212,9 +201,8 @@ def unit(key, tasks, new, size, settings):
 
 def at_all(drawn, size, tasks, new, points="train"):
     """Features [start and task, point, feature] of all tasks, new ones last, and labels."""
-    x, y = (
-        np.concatenate([getattr(one, f"{name}_{points}") for one in (tasks, new)]) for name in "xy"
-    )
+    both = tasks, new
+    x, y = (np.concatenate([getattr(one, f"{name}_{points}") for one in both]) for name in "xy")
     phi = np.asarray(features_of(size, drawn["network"], x))
     return phi.reshape(-1, *phi.shape[2:]), np.tile(y, (len(phi), 1))
 
@@ -227,9 +215,8 @@ def best_training(drawn, settings):
 
 def best(drawn, settings):
     """Return the scale of the heads that the folds choose for MCMC and for Laplace."""
-    return {
-        name: settings["scales"][int(np.argmin(nll))] for name, nll in drawn["of_scales"].items()
-    }
+    scales = settings["scales"]
+    return {name: scales[int(np.argmin(nll))] for name, nll in drawn["of_scales"].items()}
 
 
 def predictions(drawn, size, tasks, new, settings):
@@ -237,9 +224,8 @@ def predictions(drawn, size, tasks, new, settings):
 
     The latter is [chain, draw, start and task, point].
     """
-    (phi, y), (phi_test, _) = (
-        at_all(drawn, size, tasks, new, points) for points in ("train", "test")
-    )
+    at = partial(at_all, drawn, size, tasks, new)
+    (phi, y), (phi_test, _) = at("train"), at("test")
     by_draw = probabilities(drawn["draws"]["head"], phi_test)
     trained = drawn["heads"].reshape(-1, 1, 1, size)
     found = {

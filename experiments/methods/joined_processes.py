@@ -62,9 +62,8 @@ def join(
     given, bound = (num_processes, process, coordinator), None
     if any(one is not None for one in given):
         if None in given:
-            raise ValueError(
-                f"num_processes, process, coordinator: given {given}, expected all of them or none"
-            )
+            given = f"given {given}, expected all of them or none"
+            raise ValueError(f"num_processes, process, coordinator: {given}")
         checks.count(num_processes=num_processes)
         if process not in range(num_processes):
             raise ValueError(f"process: given {process}, expected one of 0 to {num_processes - 1}")
@@ -80,9 +79,8 @@ def join(
             _find(host, int(port), limit)
     limits = {"initialization_timeout": limit, "shutdown_timeout_seconds": limit}
     limits |= {"heartbeat_timeout_seconds": heartbeat}
-    jax.distributed.initialize(
-        coordinator, num_processes, process, coordinator_bind_address=bound, **limits
-    )
+    processes = coordinator, num_processes, process
+    jax.distributed.initialize(*processes, coordinator_bind_address=bound, **limits)
     # Processes connect when they first sum, and wait for each other for half a minute then: now,
     # while all are here.
     multihost_utils.sync_global_devices("joined")
@@ -96,9 +94,8 @@ def grid(num_rows: int) -> Mesh:
     checks.count(num_rows=num_rows)
     devices = np.array(jax.devices())  # those of a process stand together
     if len(devices) % num_rows:
-        raise ValueError(
-            f"num_rows: given {num_rows}, expected a divisor of the {len(devices)} devices"
-        )
+        expected = f"a divisor of the {len(devices)} devices"
+        raise ValueError(f"num_rows: given {num_rows}, expected {expected}")
     rows = devices.reshape(num_rows, -1)
     return Mesh(rows, ("row", "data"))
 
@@ -142,18 +139,16 @@ def _roll_call(num_processes, process, port, limit):
         # another may be looking at it
         if not any(_lock(file, fcntl.LOCK_EX) or time.sleep(0.1) for _ in range(10)):
             expected = f"expected each of 0 to {num_processes - 1} once"
-            raise ValueError(
-                f"process: given {process}, which another process has already, {expected}"
-            )
+            given = f"given {process}, which another process has already"
+            raise ValueError(f"process: {given}, {expected}")
         end = time.monotonic() + limit
         while missing := [
             number for number, path in enumerate(paths) if number != process and _free(path)
         ]:
             if time.monotonic() > end:
                 lost = f"processes {missing} of {num_processes} are not there after {limit} s"
-                raise TimeoutError(
-                    f"{lost}: no coordinator at port {port}" if 0 in missing else lost
-                )
+                here = "" if 0 not in missing else f": no coordinator at port {port}"
+                raise TimeoutError(lost + here)
             time.sleep(0.1)
         _taken.append(stack.pop_all())  # held until this process ends
 

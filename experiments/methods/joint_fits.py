@@ -28,17 +28,15 @@ def sample(key, draws, old, new, together, **lengths):
     ends = jax.tree.map(lambda a: jnp.broadcast_to(a[:, -1], (count, len(a), *a.shape[2:])), draws)
     shapes = hierarchical.shapes(learnt_group.NETWORK, num_new, 2)["offset"]
     fresh = mcmc.normal_starts(key_offset, shapes, (count, learnt_group.SETTINGS["num_chains"]))
-    ends["offset"] = jax.tree.map(
-        lambda a, b: jnp.concatenate([a, b], axis=2), ends["offset"], fresh
-    )
+    joined = partial(jnp.concatenate, axis=2)
+    ends["offset"] = jax.tree.map(lambda *pair: joined(pair), ends["offset"], fresh)
     before = densities.observe(old.x_train, old.y_train)[:3]
     both = [
         jnp.concatenate([jnp.broadcast_to(a, (count, *a.shape)), b], axis=1)
         for a, b in zip(before, new[:3], strict=True)
     ]
-    return mcmc.sample(
-        key_chains, learnt_group.LOG_DENSITY, ends, tasks=densities.Observed(*both), **lengths
-    )
+    observed, density = densities.Observed(*both), learnt_group.LOG_DENSITY
+    return mcmc.sample(key_chains, density, ends, tasks=observed, **lengths)
 
 
 def networks_of(posterior, num_sizes, together):

@@ -5,7 +5,7 @@ Its weights are N(0, s^2) with a learnt scale a layer. A task never seen has an 
 no other parameter, so its posterior is a sum over a grid of angles.
 """
 
-from helpers import densities, networks
+from helpers import common, densities, networks
 
 import jax
 import jax.numpy as jnp
@@ -20,16 +20,9 @@ GRID = np.linspace(-np.pi, np.pi, 72, endpoint=False)
 
 def shapes(num_tasks):
     """Shapes of a position: weights over scales, log scales, a pair for all angles but one."""
-    network, scalar = (
-        networks.parameter_shapes(moons_redrawn.NETWORK, 2),
-        jax.ShapeDtypeStruct((), jnp.float32),
-    )
-    direction = jax.ShapeDtypeStruct((num_tasks - 1, 2), jnp.float32)
-    return {
-        "network": network,
-        "log_sd": dict.fromkeys(network["params"], scalar),
-        "direction": direction,
-    }
+    network = networks.parameter_shapes(moons_redrawn.NETWORK, 2)
+    sizes = {"log_sd": dict.fromkeys(network["params"], ()), "direction": (num_tasks - 1, 2)}
+    return {"network": network, **common.float_shapes(sizes)}
 
 
 def angles_of(direction):
@@ -46,19 +39,14 @@ def angles_of(direction):
 def turned(angle, x):
     """Turn the points [..., point, 2] back by angles [...]."""
     cos, sin = jnp.cos(angle)[..., None], jnp.sin(angle)[..., None]
-    return jnp.stack(
-        [cos * x[..., 0] + sin * x[..., 1], cos * x[..., 1] - sin * x[..., 0]], axis=-1
-    )
+    x, y = x[..., 0], x[..., 1]
+    return jnp.stack([cos * x + sin * y, cos * y - sin * x], axis=-1)
 
 
 def weights_of(position):
     """Return the network's weights."""
     layers, sd = position["network"]["params"], jax.tree.map(jnp.exp, position["log_sd"])
-    return {
-        "params": {
-            name: jax.tree.map(lambda a, name=name: sd[name] * a, layers[name]) for name in layers
-        }
-    }
+    return {"params": {k: jax.tree.map(lambda a, k=k: sd[k] * a, layers[k]) for k in layers}}
 
 
 def log_density(hyperprior):
@@ -66,13 +54,11 @@ def log_density(hyperprior):
     of_scale = tfd.HalfNormal(hyperprior)
 
     def density(position, observed):
-        terms = [
-            tfd.Normal(0.0, 1.0).log_prob(a).sum() for a in jax.tree.leaves(position["network"])
-        ]
+        leaves = jax.tree.leaves(position["network"])
+        terms = [tfd.Normal(0.0, 1.0).log_prob(a).sum() for a in leaves]
         terms += [of_scale.log_prob(jnp.exp(a)) + a for a in position["log_sd"].values()]
-        terms += [
-            tfd.Normal(1.0, 0.2).log_prob(jnp.linalg.norm(position["direction"], axis=-1)).sum()
-        ]
+        norm = jnp.linalg.norm(position["direction"], axis=-1)
+        terms += [tfd.Normal(1.0, 0.2).log_prob(norm).sum()]
         at = observed._replace(x=turned(angles_of(position["direction"]), observed.x))
         return jnp.sum(jnp.stack(terms)) + moons_redrawn.OF_LABELS(weights_of(position), at).sum()
 
@@ -81,9 +67,8 @@ def log_density(hyperprior):
 
 def logits(position, x):
     """Return logits [task, point] of points [task, point, 2]."""
-    return moons_redrawn.NETWORK.apply(
-        weights_of(position), turned(angles_of(position["direction"]), x)
-    )
+    x = turned(angles_of(position["direction"]), x)
+    return moons_redrawn.NETWORK.apply(weights_of(position), x)
 
 
 def of_new_tasks(draws, new):
@@ -102,9 +87,8 @@ def of_new_tasks(draws, new):
             def of_angle(angle):
                 f = moons_redrawn.NETWORK.apply(weights, turned(angle, x))
                 likelihood = densities.bernoulli_log_likelihood(f, y).sum()
-                return likelihood, jax.nn.sigmoid(
-                    moons_redrawn.NETWORK.apply(weights, turned(angle, x_test))
-                )
+                f = moons_redrawn.NETWORK.apply(weights, turned(angle, x_test))
+                return likelihood, jax.nn.sigmoid(f)
 
             log_weight, p = jax.vmap(of_angle)(jnp.asarray(GRID, jnp.float32))
             return jax.nn.logsumexp(log_weight), jax.nn.softmax(log_weight) @ p
@@ -118,9 +102,7 @@ def of_new_tasks(draws, new):
         for chain in range(len(draws["direction"]))
         for half in (slice(count), slice(count, 2 * count))
     ]
-    tasks = [
-        tuple(a[i] for a in (new.x_train, new.y_train, new.x_test)) for i in range(len(new.y_train))
-    ]
+    tasks = list(zip(new.x_train, new.y_train, new.x_test, strict=True))
     return np.array([[of_part(part, task) for task in tasks] for part in parts])
 
 

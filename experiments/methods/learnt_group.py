@@ -139,10 +139,7 @@ def score(drawn):
     }
     for part in ("held_out_density", "held_out_density_not_aligned"):
         kept[part] = {name: values.tolist() for name, values in drawn[part].items()}
-        kept[f"{part}_error"] = {
-            name: len(v) * [float(v.std(ddof=1))] for name, v in drawn[part].items()
-        }
-    return {
-        "scores": kept,
-        "checks": scoring.check_of_run(drawn, drawn["p"], log_sd=drawn["log_sd"]),
-    }
+        sd = {name: float(v.std(ddof=1)) for name, v in drawn[part].items()}
+        kept[f"{part}_error"] = {name: len(v) * [sd[name]] for name, v in drawn[part].items()}
+    check = scoring.check_of_run(drawn, drawn["p"], log_sd=drawn["log_sd"])
+    return {"scores": kept, "checks": check}

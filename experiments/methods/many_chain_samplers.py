@@ -23,9 +23,8 @@ def chees(key, task, budget, value):
     key_start, key_warm, key_draws = jax.random.split(key, 3)
     count, density = int(value), partial(six_tasks.log_density, task=task)
     settings = {"mass_matrix_estimation": "diagonal", "max_leapfrog_steps": 100}
-    warmup = blackjax.chees_adaptation(
-        density, count, adaptation_info_fn=lambda s, info, a: info, **settings
-    )
+    settings["adaptation_info_fn"] = lambda state, info, adaptation: info
+    warmup = blackjax.chees_adaptation(density, count, **settings)
     num_warmup = min(samplers.MOST_WARMUP, int(budget / count / 3 / 20))
     starts, optimizer = budgets.normal_starts(key_start, count), optax.adam(0.02)
     (state, found), info = warmup.run(key_warm, starts, 0.05, optimizer, num_warmup)

@@ -42,9 +42,8 @@ def together(found: dict[int, Any], rows: dict[int, Mesh]) -> Any:
     A chain's numbers come from the process that has the first device of its row.
     """
     owner = np.array([row.devices.flat[0].process_index for row in rows.values()])
-    shape = jax.tree.map(
-        lambda a: np.zeros((len(rows), *a.shape), a.dtype), next(iter(found.values()))
-    )
+    first, count = next(iter(found.values())), len(rows)
+    shape = jax.tree.map(lambda a: np.zeros((count, *a.shape), a.dtype), first)
     for chain, tree in found.items():
         jax.tree.map(lambda whole, part: whole.__setitem__(chain, part), shape, tree)
     return take(multihost_utils.process_allgather(shape), np.s_[owner, np.arange(len(rows))])

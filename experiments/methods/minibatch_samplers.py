@@ -150,9 +150,8 @@ def probabilities(
 ) -> Float[np.ndarray, "chain draw point"]:
     """Return p of every draw; one chain in memory at a time."""
     chains = jax.tree.leaves(weights)[0].shape[0]
-    return np.concatenate(
-        [np.asarray(_probabilities(take(weights, np.s_[c : c + 1]), x)) for c in range(chains)]
-    )
+    each = (_probabilities(take(weights, np.s_[c : c + 1]), x) for c in range(chains))
+    return np.concatenate([np.asarray(p) for p in each])
 
 
 def log_densities(weights: Any, points: data.Points) -> Float[np.ndarray, "chain draw"]:

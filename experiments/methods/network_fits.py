@@ -41,9 +41,8 @@ def fit_hierarchical(key, log_density, shapes, observed, centre=None, tempered=T
     else:
         starts = mcmc.normal_starts(key_start, shapes, (NUM_CHAINS,))
         for name, at in centre.items():
-            starts["log_sd"][name] = jax.tree.map(
-                lambda a, at=at: at + 0.5 * a, starts["log_sd"][name]
-            )
+            wide = starts["log_sd"][name]
+            starts["log_sd"][name] = jax.tree.map(lambda a, at=at: at + 0.5 * a, wide)
     return mcmc.sample(key_chains, log_density, starts, data=observed, **sizes)
 
 
@@ -51,9 +50,8 @@ def thinned_run(posterior, most=400):
     """Return what is kept of a run: at most so many draws a chain, statistics, warm-up."""
     shape = posterior.stats.log_density.shape
     thinned = (*[slice(None)] * (len(shape) - 1), slice(None, None, max(1, shape[-1] // most)))
-    draws = {
-        name: part for name, part in take(posterior.draws, thinned).items() if jax.tree.leaves(part)
-    }
+    kept = take(posterior.draws, thinned).items()
+    draws = {name: part for name, part in kept if jax.tree.leaves(part)}
     return {"draws": draws, **runs.kept_run(posterior)}
 
 
@@ -63,9 +61,8 @@ def flat_probabilities(draws, x):
 
     def one_task(pair):
         draws, x = pair
-        return jax.nn.sigmoid(
-            jax.vmap(jax.vmap(lambda weights: moons_redrawn.NETWORK.apply(weights, x)))(draws)
-        )
+        of_draw = jax.vmap(jax.vmap(lambda weights: moons_redrawn.NETWORK.apply(weights, x)))
+        return jax.nn.sigmoid(of_draw(draws))
 
     return jnp.moveaxis(jax.lax.map(one_task, (draws, x)), 0, 2)
 
@@ -73,6 +70,8 @@ def flat_probabilities(draws, x):
 @partial(jax.jit, static_argnums=0)
 def probabilities(logits, draws, x):
     """Return p [chain, draw, task, point] of draws [chain, draw] of ``logits(position, x)``."""
-    return jax.lax.map(
-        lambda chain: jax.lax.map(lambda one: jax.nn.sigmoid(logits(one, x)), chain), draws
-    )
+
+    def one(position):
+        return jax.nn.sigmoid(logits(position, x))
+
+    return jax.lax.map(lambda chain: jax.lax.map(one, chain), draws)

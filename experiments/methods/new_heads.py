@@ -8,7 +8,8 @@ features have not seen: of three folds of the tasks each is left out in turn and
 as in ``scales_by_labels``.
 """
 
-from helpers import densities, training
+from helpers import training
+from helpers.densities import bernoulli_log_likelihood
 
 from functools import partial
 
@@ -45,13 +46,10 @@ def train(keys, penalties, x, y, width):
         key_network, key_heads = jax.random.split(key)
 
         def loss(params):
-            logits = jnp.einsum(
-                "tf,tpf->tp", params["heads"], heads.features(width, params["network"], x)
-            )
+            phi = heads.features(width, params["network"], x)
+            logits = jnp.einsum("tf,tpf->tp", params["heads"], phi)
             squares = sum((leaf**2).sum() for leaf in jax.tree.leaves(params))
-            return (
-                0.5 * penalty * squares - densities.bernoulli_log_likelihood(logits, y).sum()
-            ) / y.size
+            return (0.5 * penalty * squares - bernoulli_log_likelihood(logits, y).sum()) / y.size
 
         of_tasks = jax.random.normal(key_heads, (len(x), width)) / np.sqrt(width)
         start = {"network": heads.network(width).init(key_network, x[0]), "heads": of_tasks}
@@ -70,7 +68,7 @@ def laplace(f, y, weight):
     """
 
     def log_density(z):
-        return (weight * densities.bernoulli_log_likelihood(f @ z, y)).sum() - 0.5 * (z**2).sum()
+        return (weight * bernoulli_log_likelihood(f @ z, y)).sum() - 0.5 * (z**2).sum()
 
     def precision(z):
         p = jax.nn.sigmoid(f @ z)
@@ -95,9 +93,8 @@ def weighted(f, y, weight, f_test, mode, covariance, normals):
         for normal in ((origin, jnp.eye(len(mode))), (mode, covariance))
     )
     logits = z @ f.T
-    log_likelihood = (
-        densities.bernoulli_log_likelihood(logits, jnp.broadcast_to(y, logits.shape)) @ weight
-    )
+    of_labels = bernoulli_log_likelihood(logits, jnp.broadcast_to(y, logits.shape))
+    log_likelihood = of_labels @ weight
     of_heads = jax.nn.softmax(log_prior + log_likelihood - jnp.logaddexp(log_prior, log_laplace))
     return of_heads @ jax.nn.sigmoid(z @ f_test.T)
 
@@ -110,10 +107,8 @@ def predict(f, y, weight, f_test, normals):
         f, y, weight, f_test = task
         mode, covariance = laplace(f, y, weight)
         mean, variance = f_test @ mode, ((f_test @ covariance) * f_test).sum(axis=-1)
-        logits = (
-            mean[:, None]
-            + jnp.sqrt(jnp.maximum(variance, 0.0))[:, None] * jnp.float32(heads.NODES)[None]
-        )
+        sd, nodes = jnp.sqrt(jnp.maximum(variance, 0.0)), jnp.float32(heads.NODES)
+        logits = mean[:, None] + sd[:, None] * nodes[None]
         of_laplace = jax.nn.sigmoid(logits) @ jnp.float32(heads.WEIGHTS / heads.WEIGHTS.sum())
         return jnp.stack(
             [
@@ -155,7 +150,6 @@ def ranked(key, old, sizes, width):
         params = train(jax.random.split(key_fold, SETTINGS["fold_starts"]), penalties, x, y, width)
         # [start, penalty, task, point, feature]
         f = np.moveaxis(heads.features_of(width, params, x_new), 1, 0)
-        found += [
-            [[left_out(one, y_new, size, normals) for one in of] for size in sizes] for of in f
-        ]
+        for of in f:
+            found.append([[left_out(a, y_new, size, normals) for a in of] for size in sizes])
     return np.moveaxis(np.mean(found, axis=0), 2, 0)

@@ -29,13 +29,11 @@ def sampled(key, prior, new, sizes, num_chains, thin, **lengths):
     is kept: of every chain's networks one in ``thin``.
     """
     key_start, key_chains = jax.random.split(key)
-    observed = jax.tree.map(
-        lambda a: a.reshape(-1, *a.shape[2:]), new_tasks.first_labels(new, sizes)
-    )
+    first = new_tasks.first_labels(new, sizes)
+    observed = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), first)
     batch = (len(observed.y), num_chains)
-    starts = mcmc.normal_starts(
-        key_start, jax.ShapeDtypeStruct((learnt_group.SIZE,), jnp.float32), batch
-    )
+    position = jax.ShapeDtypeStruct((learnt_group.SIZE,), jnp.float32)
+    starts = mcmc.normal_starts(key_start, position, batch)
     posterior = mcmc.sample(key_chains, log_density, starts, tasks=observed, data=prior, **lengths)
     location, factor = prior
     w = location + np.asarray(posterior.draws[:, :, ::thin]) @ factor.T

@@ -5,10 +5,9 @@ common. The normal distribution of these draws of their logarithms is their prio
 whose labels count for them, too. The process is that of ``gaussian_processes``.
 """
 
-from helpers import common, mcmc
+from helpers import common
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from experiments.methods import gaussian_processes, runs, scoring
@@ -32,27 +31,18 @@ def fitted(redraw, sizes, num_tasks):
         for of in (new_tasks.training(redraw), new_tasks.new("moons", redraw))
     )
     prior = np.log(SETTINGS["median"]), np.diag(SETTINGS["sd"])
-    of_group = sample(
-        "training", redraw, old, old.y_train.shape[1], prior, SETTINGS["training"], together=True
-    )
-    at = prior[0] + np.asarray(of_group.draws["scales"], np.float64) @ prior[1].T
+    num_points, lengths = old.y_train.shape[1], SETTINGS["training"]
+    of_group = sample("training", redraw, old, num_points, prior, lengths, together=True)
+    at = gaussian_processes.log_scales(of_group.draws["scales"], prior)
     z = np.moveaxis(np.asarray(of_group.draws["z"]), 2, 0)  # [task, chain, draw, function]
-    p = gaussian_processes.probabilities(
-        at[None], z, old.x_train[:, :: old.y_train.shape[1] // 5], True
-    )
-    found = at.reshape(-1, 2)
-    prior = found.mean(axis=0), np.linalg.cholesky(np.cov(found.T))
-    fits = {
-        size: sample("new", redraw, new, size, prior, SETTINGS["new"]) for size in sizes if size
-    }
-    drawn = {
-        str(size): {
-            **fit.draws,
-            "z": fit.draws["z"][:, :, :: SETTINGS["thin"]],
-            **runs.kept_run(fit),
-        }
-        for size, fit in fits.items()
-    }
+    x = old.x_train[:, :: old.y_train.shape[1] // 5]
+    p = gaussian_processes.probabilities(at[None], z, x, True)
+    prior = gaussian_processes.prior_of(at)
+    drawn = {}
+    for size in filter(None, sizes):
+        fit = sample("new", redraw, new, size, prior, SETTINGS["new"])
+        thinned = fit.draws | {"z": fit.draws["z"][:, :, :: SETTINGS["thin"]]}
+        drawn[str(size)] = thinned | runs.kept_run(fit)
     of_group = {"p": p, "scales": of_group.draws["scales"], **runs.kept_run(of_group)}
     return {"group": of_group, "new": drawn, "prior": {"centre": prior[0], "spread": prior[1]}}
 
@@ -61,18 +51,10 @@ def sample(name, redraw, given, size, prior, lengths, together=False):
     """Sample processes by the first labels of each task, all with the same scales or each with its
     own.
     """
-    key_start, key_chains = jax.random.split(common.key(SETTINGS["seed"], name, redraw, size))
-    centre, spread = (np.float32(part) for part in prior)
-    phi, y = gaussian_processes.functions(given.x_train[:, :size], True), given.y_train[:, :size]
-    shape = (len(y),) if together else ()
-    batch = (SETTINGS["num_chains"],) if together else (len(y), SETTINGS["num_chains"])
-    of = {"scales": (2,), "z": (*shape, phi.shape[-1])}
-    shapes = {part: jax.ShapeDtypeStruct(shape, jnp.float32) for part, shape in of.items()}
-    starts = mcmc.normal_starts(key_start, shapes, batch)
-    if not together:
-        centre, spread = (np.broadcast_to(a, (len(y), *a.shape)) for a in (centre, spread))
-    seen = {"data" if together else "tasks": gaussian_processes.Labelled(phi, y, centre, spread)}
-    return mcmc.sample(key_chains, gaussian_processes.DENSITIES[True], starts, **seen, **lengths)
+    keys = jax.random.split(common.key(SETTINGS["seed"], name, redraw, size))
+    x, y = given.x_train[:, :size], given.y_train[:, :size]
+    lengths = lengths | {"num_chains": SETTINGS["num_chains"]}
+    return gaussian_processes.sample(keys, x, y, True, prior, together, **lengths)
 
 
 def score(drawn, redraw, sizes, num_tasks):
@@ -84,8 +66,8 @@ def score(drawn, redraw, sizes, num_tasks):
     found = [scoring.scored_parts(np.full((1, *y.shape), 0.5), y)] * sizes.count(0)
     checks = {}
     for size, fit in drawn["new"].items():
-        scales = np.asarray(fit["scales"], np.float64)[:, :, :: SETTINGS["thin"]]
-        at = prior["centre"] + scales @ prior["spread"].T
+        scales = fit["scales"][:, :, :: SETTINGS["thin"]]
+        at = gaussian_processes.log_scales(scales, (prior["centre"], prior["spread"]))
         p = gaussian_processes.probabilities(at, fit["z"], new.x_test, True)
         found.append(scoring.scored(p, y))
         checks[size] = scoring.check_of_run(fit, p, scales=fit["scales"])

@@ -39,9 +39,8 @@ def tuned(params, x, y, weight, optimizer, rate, num_steps):
 
     def one_task(x, y, weight):
         loss = partial(mean_loss, x=x, y=y, weight=weight)
-        return training.train(loss, params, optimizer(rate), num_steps, keep=lambda params: params)[
-            1
-        ]
+        adam = optimizer(rate)
+        return training.train(loss, params, adam, num_steps, keep=lambda params: params)[1]
 
     return jax.tree.map(lambda a: jnp.moveaxis(a, 0, 1), jax.vmap(one_task)(x, y, weight))
 
@@ -69,18 +68,16 @@ def transferred(params, old, new, sizes, optimizer, rate):
         at = jax.tree.map(lambda a: jnp.broadcast_to(a, (len(new.y_train), *a.shape)), params)
         if size:
             seen = first(size, new.y_train)
-            at = take(
-                tuned(params, new.x_train, new.y_train, seen, optimizer, rate, STEPS), steps[-1] - 1
-            )
+            way = tuned(params, new.x_train, new.y_train, seen, optimizer, rate, STEPS)
+            at = take(way, steps[-1] - 1)
         p.append(jax.nn.sigmoid(jax.vmap(NETWORK.apply)(at, new.x_test)))
     return np.array(p), steps
 
 
 def fine_tuning(starts, old, new, sizes):
     """Fine-tune several starts by Adam: p [size, start, task, point], steps [start, size]."""
-    p, steps = zip(
-        *[transferred(start, old, new, sizes, optax.adam, 0.03) for start in starts], strict=True
-    )
+    found = [transferred(start, old, new, sizes, optax.adam, 0.03) for start in starts]
+    p, steps = zip(*found, strict=True)
     return {"p": np.stack(p, axis=1), "steps": np.array(steps)}
 
 
@@ -103,9 +100,8 @@ def meta_train(key, x, y, rate):
         return (optax.apply_updates(params, updates), state), None
 
     params = NETWORK.init(key_init, x[0])
-    return jax.lax.scan(
-        step, (params, outer.init(params)), jax.random.split(key_steps, OUTER["steps"])
-    )[0][0]
+    begin, keys = (params, outer.init(params)), jax.random.split(key_steps, OUTER["steps"])
+    return jax.lax.scan(step, begin, keys)[0][0]
 
 
 def maml(keys, old, new, sizes):

@@ -25,14 +25,12 @@ TOTAL = hierarchical.total_log_likelihood(regions.NETWORK)
 def confined(key, prior, region, num_tasks, count):
     """Draw particles from the prior within a region: the largest of three alike moves there."""
     key_normal, key_sd = jax.random.split(key)
-    particles = mcmc.normal_starts(
-        key_normal, hierarchical.shapes(regions.NETWORK, num_tasks, 2), (count,)
-    )
+    shapes = hierarchical.shapes(regions.NETWORK, num_tasks, 2)
+    particles = mcmc.normal_starts(key_normal, shapes, (count,))
     log_sd, each = jnp.log(prior.sample((count, 3), seed=key_sd)), jnp.arange(count)
     largest = log_sd.argmax(axis=1)
-    swapped = (
-        log_sd.at[each, largest].set(log_sd[:, region]).at[each, region].set(log_sd[each, largest])
-    )
+    swapped = log_sd.at[each, largest].set(log_sd[:, region])
+    swapped = swapped.at[each, region].set(log_sd[each, largest])
     return particles | {"log_sd": {layer: swapped[:, i] for i, layer in enumerate(regions.LAYERS)}}
 
 
@@ -60,9 +58,8 @@ def score(drawn, hyperprior, region, redraw, num_tasks, **_):
     Of a run it is interpolated between its own powers. ValueError: a run does not reach power 1, or
     is not finite.
     """
-    each = np.stack(
-        [on_grid(*one) for one in zip(drawn["powers"], drawn["log_evidence"], strict=True)]
-    )
+    paths = zip(drawn["powers"], drawn["log_evidence"], strict=True)
+    each = np.stack([on_grid(*path) for path in paths])
     error = monte_carlo.jackknife(log_mean, each, num_stretches=len(each))  # a run at a time
     return {
         "hyperprior": hyperprior,
@@ -82,13 +79,11 @@ def on_grid(powers, log_evidence):
     if not reached.any() or powers[reached][-1] < 1:
         raise ValueError(f"powers: given {powers[reached].tolist()}, expected to end with 1")
     if not np.isfinite(log_evidence[reached]).all():
-        raise ValueError(
-            f"log_evidence: given {log_evidence[reached].tolist()}, expected finite numbers"
-        )
+        given = f"given {log_evidence[reached].tolist()}"
+        raise ValueError(f"log_evidence: {given}, expected finite numbers")
     start = np.append(0.0, powers[reached].astype(np.float64))
-    return np.interp(
-        SETTINGS["grid"], start, np.append(0.0, log_evidence[reached].astype(np.float64))
-    )
+    values = np.append(0.0, log_evidence[reached].astype(np.float64))
+    return np.interp(SETTINGS["grid"], start, values)
 
 
 def log_mean(values):
@@ -112,9 +107,5 @@ def row(of_regions):
     names = "redraw", "num_tasks", "hyperprior"
     kept = "log_evidence", "log_evidence_error", "by_run", "number_of_powers"
     regionwise = {name: [one[name] for one in of_regions] for name in kept}
-    return (
-        {name: of_regions[0][name] for name in names}
-        | {"powers": SETTINGS["grid"]}
-        | regionwise
-        | shares
-    )
+    named = {name: of_regions[0][name] for name in names}
+    return named | {"powers": SETTINGS["grid"]} | regionwise | shares

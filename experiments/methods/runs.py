@@ -22,11 +22,8 @@ def diagnosis(posterior: mcmc.Posterior, predictions: Any, **others: Any) -> dic
         name: dict(zip(check.kinds, getattr(check, name).tolist(), strict=True))
         for name in ("rhat", "rhat_bound", "ess")
     }
-    mixed = bool(
-        (check.rhat <= check.rhat_bound).all() and check.ess.min() >= diagnostics.LEAST_ESS
-    )
-    kept = {
-        name: getattr(check, name)
-        for name in ("divergences", "bfmi", "integration_steps", "at_limit")
-    }
+    agree = (check.rhat <= check.rhat_bound).all()
+    mixed = bool(agree and check.ess.min() >= diagnostics.LEAST_ESS)
+    names = "divergences", "bfmi", "integration_steps", "at_limit"
+    kept = {name: getattr(check, name) for name in names}
     return by_kind | kept | {"chains": posterior.stats.log_density.shape[-2], "mixed": mixed}

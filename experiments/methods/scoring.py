@@ -7,12 +7,8 @@ import numpy as np
 
 from experiments.methods import runs
 
-NAMES = {
-    "nll": "NLL",
-    "accuracy": "accuracy %",
-    "brier": "Brier",
-    "calibration_error": "calibration error",
-}
+NAMES = {"nll": "NLL", "accuracy": "accuracy %", "brier": "Brier"}
+NAMES |= {"calibration_error": "calibration error"}
 LEAST = 1e-7  # probability: in single precision a certain network has a label at 0
 
 
@@ -31,10 +27,8 @@ def scored_parts(parts, y, score=score_of):
     parts = np.asarray(parts, np.float64)
     total, others = parts.sum(axis=0), len(parts) - 1
     without = [score((total - part) / others, y) for part in parts if others]
-    errors = {
-        name: np.sqrt(others) * np.std([one[name] for one in without]) if others else 0.0
-        for name in NAMES
-    }
+    found = {name: [one[name] for one in without] for name in NAMES}
+    errors = {k: np.sqrt(others) * np.std(v) if others else 0.0 for k, v in found.items()}
     errors["accuracy"] = np.hypot(errors["accuracy"], 100 / np.size(y) if others else 0.0)
     errors = {f"{name}_error": float(error) for name, error in errors.items()}
     alone = [score(part, y)["nll"] for part in parts]

@@ -84,9 +84,8 @@ def sample(
     another run.
     FloatingPointError: a warm-up or draws that are not finite.
     """
-    batch = mcmc._check(
-        initial_positions, None, num_warmup, num_samples, target_acceptance, max_tree_depth
-    )
+    sizes = num_warmup, num_samples, target_acceptance, max_tree_depth
+    batch = mcmc._check(initial_positions, None, *sizes)
     (num_chains,), num_tuning = batch, num_warmup - 3 * num_warmup // 4
     num_turns = num_tuning + num_samples
     every = num_turns if every is None else every
@@ -95,10 +94,8 @@ def sample(
     keys = np.asarray(jax.random.key_data(jax.random.split(key, (2, num_chains))))
     each = _for_each_chain(mesh, num_chains, data)
     density = log_density, target_acceptance
-    turns = (
-        _keys(keys[1], num_tuning, num_samples),
-        np.tile(np.arange(num_turns) < num_tuning, (num_chains, 1)),
-    )
+    tuned = np.tile(np.arange(num_turns) < num_tuning, (num_chains, 1))
+    turns = _keys(keys[1], num_tuning, num_samples), tuned
     stretch = meshes.whole(partial(_stretch, *density))
     settings = {"num_warmup": num_warmup, "num_samples": num_samples}
     settings |= {"target_acceptance": target_acceptance, "max_tree_depth": max_tree_depth}
@@ -139,11 +136,8 @@ def _check_divided(num_chains, num_rows, num_turns, every):
 def _for_each_chain(mesh, num_chains, data):
     """Return what runs a program for each chain with a device here: what all found, [chain]."""
     rows = meshes.rows_of_chains(mesh, num_chains)
-    there = {
-        row: meshes.place(data, row, sharded_sums.AXIS)
-        for row in {*rows.values()}
-        if meshes.is_mine(row)
-    }
+    mine = {row for row in rows.values() if meshes.is_mine(row)}
+    there = {row: meshes.place(data, row, sharded_sums.AXIS) for row in mine}
 
     def each(program, *trees):
         found = {}
@@ -161,9 +155,8 @@ def _begun(each, density, sizes, keys, starts, batch):
     (log_density, target_acceptance), (num_nuts, max_tree_depth) = density, sizes
 
     def warm_up(key, position, data):
-        return hmc.warm_up(
-            log_density, num_nuts, target_acceptance, max_tree_depth, key, position, None, data
-        )
+        settings = log_density, num_nuts, target_acceptance, max_tree_depth
+        return hmc.warm_up(*settings, key, position, None, data)
 
     learnt = each(meshes.whole(warm_up), keys[0], starts)
     _check_finite("warm-up", learnt, batch)
@@ -199,9 +192,8 @@ def _keys(keys, num_tuning, num_samples):
 def _begin(log_density, target_acceptance, key, learnt, shared, data):
     """Return a chain before its first turn."""
     start, _, density = hmc._flat(log_density, learnt.position, None, data)
-    chain = blackjax.dynamic_hmc.init(
-        start, density, jax.random.split(jax.random.wrap_key_data(key), 3)[2]
-    )
+    key_length = jax.random.split(jax.random.wrap_key_data(key), 3)[2]
+    chain = blackjax.dynamic_hmc.init(start, density, key_length)
     adaptation = dual_averaging_adaptation(target_acceptance)[0](learnt.step_size)
     return Carry(
         _packed(chain),
@@ -240,16 +232,8 @@ def _posterior(carry, drawn, starts, target_acceptance):
     draws = jax.tree.map(np.asarray, jax.vmap(jax.vmap(unravel))(vectors))
     step_size = np.asarray(dual_averaging_adaptation(target_acceptance)[2](carry.adaptation))
     none, chain = np.full(num_chains, np.nan), np.arange(num_chains)
-    learnt = (
-        step_size,
-        carry.inverse_metric,
-        carry.mean_steps,
-        carry.at_limit,
-        chain,
-        carry.shared,
-        none,
-    )
-    return mcmc.Posterior(draws, stats, mcmc.Warmup(*learnt))
+    learnt = carry.inverse_metric, carry.mean_steps, carry.at_limit, chain, carry.shared, none
+    return mcmc.Posterior(draws, stats, mcmc.Warmup(step_size, *learnt))
 
 
 def _check_finite(what, tree, batch):

@@ -60,14 +60,12 @@ def tune_and_draw(
                 p = minibatch_samplers.probabilities(weights, x)
                 runs[at] = {"p_of_chains": p.mean(axis=1), "p": p[..., :: p.shape[-1] // 10]}
         found[f"{given:g}"] = runs
-        of_steps = [
-            runs[at]["p_of_chains"] if (at := f"{size:g}") in runs else None for size in step_sizes
-        ]
+        names = [f"{size:g}" for size in step_sizes]
+        of_steps = [runs[at]["p_of_chains"] if at in runs else None for at in names]
         place = chosen(of_steps, margin)
         if place >= 0:
-            picked.append(
-                (minibatch_scores.effective(runs[f"{step_sizes[place]:g}"]["p"]), i, place)
-            )
+            p = runs[names[place]]["p"]
+            picked.append((minibatch_scores.effective(p), i, place))
     kept = {"tuning": found, "seconds": np.median(seconds), "chosen": np.array([-1, -1])}
     if not picked:
         return kept
@@ -82,9 +80,8 @@ def tune_and_draw(
         step_size,
         **final,
     )
-    return (
-        kept | {"chosen": np.array([i, place])} | ({} if weights is None else {"weights": weights})
-    )
+    kept["chosen"] = np.array([i, place])
+    return kept if weights is None else kept | {"weights": weights}
 
 
 def chosen(
@@ -97,7 +94,5 @@ def chosen(
         return total_variation.beyond(apart, chance) <= margin and chance <= margin
 
     pairs = [(i, of_steps[i - 1], of_steps[i]) for i in range(1, len(of_steps))]
-    return max(
-        (i for i, *pair in pairs if all(part is not None for part in pair) and match(*pair)),
-        default=-1,
-    )
+    whole = [(i, pair) for i, *pair in pairs if all(part is not None for part in pair)]
+    return max((i for i, pair in whole if match(*pair)), default=-1)

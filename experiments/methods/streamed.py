@@ -12,7 +12,7 @@ stretch, and not with the data.
 """
 
 from helpers import checks, sgmcmc
-from helpers.common import mixed_types
+from helpers.common import mixed_types, stack, take
 
 import mmap
 from collections.abc import Callable
@@ -80,10 +80,8 @@ def sample(
     checks.count(least=0, num_warmup=num_warmup)
     block = max(size for size in range(1, 51) if num_warmup % size == 0)
     step_sizes = jnp.asarray(sgmcmc._step_sizes(step_size, num_warmup + num_samples * thin))
-    warm, rest = (
-        step_sizes[:num_warmup].reshape(-1, block),
-        step_sizes[num_warmup:].reshape(num_samples, thin),
-    )
+    warm = step_sizes[:num_warmup].reshape(-1, block)
+    rest = step_sizes[num_warmup:].reshape(num_samples, thin)
 
     def step(state, inputs, batch):
         key, step_size = inputs
@@ -99,25 +97,19 @@ def sample(
         for key, sizes in zip(jax.random.split(key_draws, num_samples), rest, strict=True):
             state = several(state, key, sizes)
             drawn.append(jax.tree.map(np.asarray, keep(state)))
-        return jax.tree.map(lambda *leaves: np.stack(leaves), *drawn)
+        return stack(drawn)
 
     def several(state, key, step_sizes):
         key_batches, key_steps = jax.random.split(key)
         inputs = jax.random.split(key_steps, len(step_sizes)), step_sizes
-        return _steps(
-            step,
-            state,
-            inputs,
-            rows(folder, _chosen(key_batches, folder, (len(step_sizes), batch_size))),
-        )[0]
+        chosen = _chosen(key_batches, folder, (len(step_sizes), batch_size))
+        return _steps(step, state, inputs, rows(folder, chosen))[0]
 
     with mixed_types():
         keys = jax.random.split(key, (num_chains, 2))
-        parts = [
-            one_chain(jax.tree.map(lambda a: a[i], initial_positions), keys[i])
-            for i in range(num_chains)
-        ]
-    draws = jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
+        starts = [take(initial_positions, chain) for chain in range(num_chains)]
+        parts = [one_chain(*pair) for pair in zip(starts, keys, strict=True)]
+    draws = stack(parts)
     sgmcmc._check_finite(draws, num_chains)
     return draws
 
@@ -141,9 +133,8 @@ def fit(
     """
     checks.count(batch_size=batch_size, num_steps=num_steps, stretch=stretch)
     if num_steps % stretch:
-        raise ValueError(
-            f"num_steps: given {num_steps}, expected a multiple of the {stretch} steps of a stretch"
-        )
+        expected = f"a multiple of the {stretch} steps of a stretch"
+        raise ValueError(f"num_steps: given {num_steps}, expected {expected}")
 
     def step(state, _, batch):
         return svi.update(state, batch)
@@ -153,9 +144,8 @@ def fit(
     with mixed_types():
         state = svi.init(key_init, rows(folder, _chosen(key_first, folder, (batch_size,))))
         for key in keys:
-            state, found = _steps(
-                step, state, None, rows(folder, _chosen(key, folder, (stretch, batch_size)))
-            )
+            part = rows(folder, _chosen(key, folder, (stretch, batch_size)))
+            state, found = _steps(step, state, None, part)
             losses.append(np.asarray(found))
     return state, np.concatenate(losses)
 

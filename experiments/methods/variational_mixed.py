@@ -23,9 +23,8 @@ def predict(
     x, at = (one[health.FEATURES].fillna(median) for one in (train, test))
     scaler, root = StandardScaler().fit(x), np.sqrt(len(health.FEATURES))
     frame = pd.DataFrame(scaler.transform(x) / root, columns=health.FEATURES)
-    frame = frame.assign(
-        **{name: train[name].to_numpy() for name in (*health.EFFECTS, health.OUTCOME)}
-    )
+    names = *health.EFFECTS, health.OUTCOME
+    frame = frame.assign(**{name: train[name].to_numpy() for name in names})
     effects = {name: f"0 + C({name})" for name in health.EFFECTS}
     formula = f"{health.OUTCOME} ~ {' + '.join(health.FEATURES)}"
     fit = BinomialBayesMixedGLM.from_formula(formula, effects, frame, vcp_p=1.0, fe_p=1.0).fit_vb()

@@ -34,10 +34,8 @@ def weigh(w, observed, x_test, sizes):
     Returns p [size, task, part, point], and [size, task, part] of Pareto k and of the effective
     number of networks.
     """
-    found = [
-        [_weigh(part, take(observed, t), x_test[t], tuple(sizes)) for part in w]
-        for t in range(len(x_test))
-    ]
+    tasks = [(take(observed, t), x_test[t]) for t in range(len(x_test))]
+    found = [[_weigh(part, *task, tuple(sizes)) for part in w] for task in tasks]
     p, pareto_k, ess = (
         np.moveaxis(np.array([[part[i] for part in task] for task in found]), 2, 0)
         for i in range(3)
@@ -64,9 +62,8 @@ def _weigh(w, task, x_test, sizes):
         weights = weights / weights.sum()
         at = (jnp.arange(NUM_CHOSEN) + 0.5) / NUM_CHOSEN  # systematic resampling
         chosen = w[jnp.clip(jnp.searchsorted(jnp.cumsum(weights), at), 0, len(w) - 1)]
-        p = jax.nn.sigmoid(jax.vmap(lambda v: NETWORK.apply(UNRAVEL(v), x_test))(chosen)).mean(
-            axis=0
-        )
+        f = jax.vmap(lambda v: NETWORK.apply(UNRAVEL(v), x_test))(chosen)
+        p = jax.nn.sigmoid(f).mean(axis=0)
         return p, pareto_k, 1 / (weights**2).sum()
 
     return [jnp.stack(values) for values in zip(*[of_size(size) for size in sizes], strict=True)]

@@ -1,8 +1,8 @@
 """Densities whose expectations are known exactly, to find out whether a sampler is right."""
 
 from helpers import verify
+from helpers.common import float_shapes
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -18,26 +18,22 @@ def moments(name, log_density, position, standardized, size):
         return jnp.concatenate([z, z**2])
 
     labels = tuple(f"{kind} {i + 1}" for kind in ("mean", "variance") for i in range(size))
-    return verify.Target(
-        name, log_density, position, quantities, np.repeat([0.0, 1.0], size), labels
-    )
+    exact = np.repeat([0.0, 1.0], size)
+    return verify.Target(name, log_density, position, quantities, exact, labels)
 
 
 def correlated_gaussian(size: int = 10, correlation: float = 0.9) -> verify.Target:
     """Scales 0.1 to 10, neighbours correlated as given; checked along the principal axes."""
     scale = np.logspace(-1, 1, size)
-    covariance = (
-        scale[:, None]
-        * scale
-        * correlation ** np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
-    )
+    apart = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
+    covariance = scale[:, None] * scale * correlation**apart
     variance, axes = np.linalg.eigh(covariance)
     whiten = jnp.asarray(axes / np.sqrt(variance), jnp.float32).T
 
     def log_density(x):
         return -0.5 * (jnp.matmul(whiten, x, precision="highest") ** 2).sum()
 
-    start = jax.ShapeDtypeStruct((size,), jnp.float32)
+    start = float_shapes((size,))
     return moments("correlated Gaussian", log_density, start, lambda x: whiten @ x, size)
 
 
@@ -46,9 +42,8 @@ def conjugate_regression(
 ) -> tuple[Array, ...]:
     """Return x, y, mean and whitening of weights N(0, 1) given them (Bishop 2006, 3.3)."""
     random = np.random.default_rng(seed)
-    x = random.normal(size=(num_points, num_features)) @ np.diag(
-        np.linspace(0.7, 2.0, num_features)
-    )
+    widths = np.diag(np.linspace(0.7, 2.0, num_features))
+    x = random.normal(size=(num_points, num_features)) @ widths
     y = x @ random.normal(size=num_features) + noise * random.normal(size=num_points)
     precision = np.eye(num_features) + x.T @ x / noise**2
     mean = np.linalg.solve(precision, x.T @ y) / noise**2
@@ -65,10 +60,11 @@ def linear_regression(
     def log_density(w):
         return tfd.Normal(x @ w, noise).log_prob(y).sum() + tfd.Normal(0.0, 1.0).log_prob(w).sum()
 
-    start = jax.ShapeDtypeStruct((num_features,), jnp.float32)
-    return moments(
-        "linear regression", log_density, start, lambda w: whiten @ (w - mean), num_features
-    )
+    def standardized(w):
+        return whiten @ (w - mean)
+
+    start = float_shapes((num_features,))
+    return moments("linear regression", log_density, start, standardized, num_features)
 
 
 def funnel(centred: bool, size: int = 9, scale: float = 3.0) -> verify.Target:
@@ -78,38 +74,21 @@ def funnel(centred: bool, size: int = 9, scale: float = 3.0) -> verify.Target:
         v, x = position["v"], position["x"]
         if not centred:
             return -0.5 * (v**2 + (x**2).sum())
-        return (
-            tfd.Normal(0.0, scale).log_prob(v) + tfd.Normal(0.0, jnp.exp(v / 2)).log_prob(x).sum()
-        )
+        of_v = tfd.Normal(0.0, scale).log_prob(v)
+        return of_v + tfd.Normal(0.0, jnp.exp(v / 2)).log_prob(x).sum()
 
     def quantities(position):
         v = position["v"] / scale if centred else position["v"]
         x = position["x"] * jnp.exp(-position["v"] / 2) if centred else position["x"]
-        return jnp.stack(
-            [v, v**2, (v < -1).astype(v.dtype), (v > 1).astype(v.dtype), x[0], x[0] ** 2]
-        )
+        neck, mouth = (v < -1).astype(v.dtype), (v > 1).astype(v.dtype)
+        return jnp.stack([v, v**2, neck, mouth, x[0], x[0] ** 2])
 
     exact = np.array([0.0, 1.0, stats.norm.cdf(-1), stats.norm.cdf(-1), 0.0, 1.0])
-    labels = (
-        "mean of v",
-        "variance of v",
-        "P(neck)",
-        "P(mouth)",
-        "mean of offset",
-        "variance of offset",
-    )
-    position = {
-        "v": jax.ShapeDtypeStruct((), jnp.float32),
-        "x": jax.ShapeDtypeStruct((size,), jnp.float32),
-    }
-    return verify.Target(
-        f"funnel, {'' if centred else 'non-'}centred",
-        log_density,
-        position,
-        quantities,
-        exact,
-        labels,
-    )
+    labels = ("mean of v", "variance of v", "P(neck)", "P(mouth)")
+    labels += ("mean of offset", "variance of offset")
+    position = float_shapes({"v": (), "x": (size,)})
+    name = f"funnel, {'' if centred else 'non-'}centred"
+    return verify.Target(name, log_density, position, quantities, exact, labels)
 
 
 def two_modes(weight: float = 0.3, distance: float = 4.0) -> verify.Target:
@@ -117,21 +96,16 @@ def two_modes(weight: float = 0.3, distance: float = 4.0) -> verify.Target:
     half = distance / 2
 
     def log_density(x):
-        left, right = (
-            jnp.log(1 - weight) - 0.5 * (x + half) ** 2,
-            jnp.log(weight) - 0.5 * (x - half) ** 2,
-        )
-        return jnp.logaddexp(left, right)
+        left = jnp.log(1 - weight) - 0.5 * (x + half) ** 2
+        return jnp.logaddexp(left, jnp.log(weight) - 0.5 * (x - half) ** 2)
 
     def quantities(x):
         return jnp.stack([x, x**2, (x > 0).astype(x.dtype)])
 
     right = weight * stats.norm.cdf(half) + (1 - weight) * stats.norm.cdf(-half)
     exact = np.array([half * (2 * weight - 1), 1 + half**2, right])
-    start = jax.ShapeDtypeStruct((), jnp.float32)
-    return verify.Target(
-        "two modes", log_density, start, quantities, exact, ("mean", "second moment", "P(right)")
-    )
+    labels = ("mean", "second moment", "P(right)")
+    return verify.Target("two modes", log_density, float_shapes(()), quantities, exact, labels)
 
 
 def eight_schools(jacobian: bool = True) -> verify.Target:
@@ -165,9 +139,8 @@ def eight_schools(jacobian: bool = True) -> verify.Target:
 
     def log_density(position):
         log_tau = position["log_tau"]
-        prior = tfd.Normal(0.0, 5.0).log_prob(position["mu"]) + tfd.HalfCauchy(0.0, 5.0).log_prob(
-            jnp.exp(log_tau)
-        )
+        prior = tfd.Normal(0.0, 5.0).log_prob(position["mu"])
+        prior += tfd.HalfCauchy(0.0, 5.0).log_prob(jnp.exp(log_tau))
         offsets = tfd.Normal(0.0, 1.0).log_prob(position["offset"]).sum()
         likelihood = tfd.Normal(theta_of(position), jnp.asarray(sd, jnp.float32))
         found = prior + offsets + likelihood.log_prob(jnp.asarray(y, jnp.float32)).sum()
@@ -175,24 +148,16 @@ def eight_schools(jacobian: bool = True) -> verify.Target:
 
     def quantities(position):
         small = (position["log_tau"] < np.log(5)).astype(jnp.float32)
-        return jnp.concatenate(
-            [jnp.stack([position["mu"], position["log_tau"], small]), theta_of(position)]
-        )
+        scalars = jnp.stack([position["mu"], position["log_tau"], small])
+        return jnp.concatenate([scalars, theta_of(position)])
 
-    scalar = jax.ShapeDtypeStruct((), jnp.float32)
-    position = {"mu": scalar, "log_tau": scalar, "offset": jax.ShapeDtypeStruct((8,), jnp.float32)}
+    position = float_shapes({"mu": (), "log_tau": (), "offset": (8,)})
     labels = ("mu", "log tau", "P(tau < 5)", *(f"school {school}" for school in "ABCDEFGH"))
-    return verify.Target(
-        "eight schools", log_density, position, quantities, total[1:] / total[0], labels
-    )
+    exact = total[1:] / total[0]
+    return verify.Target("eight schools", log_density, position, quantities, exact, labels)
 
 
 def all_targets() -> list[verify.Target]:
     """Every target that a correct sampler passes: Neal's funnel in its non-centred form only."""
-    return [
-        correlated_gaussian(),
-        linear_regression(),
-        funnel(centred=False),
-        two_modes(),
-        eight_schools(),
-    ]
+    regular = [correlated_gaussian(), linear_regression()]
+    return [*regular, funnel(centred=False), two_modes(), eight_schools()]

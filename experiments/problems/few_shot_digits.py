@@ -38,9 +38,8 @@ SETTINGS = {
 }
 CLASSES = SETTINGS["classes"][2]
 NETWORK = networks.MLP(hidden=(SETTINGS["hidden"],), use_bias=True, num_outputs=CLASSES)
-SOURCE = networks.MLP(
-    hidden=(SETTINGS["hidden"],), use_bias=True, num_outputs=SETTINGS["classes"][0]
-)
+BASE_CLASSES = SETTINGS["classes"][0]
+SOURCE = networks.MLP(hidden=(SETTINGS["hidden"],), use_bias=True, num_outputs=BASE_CLASSES)
 # the output layer alone, on features
 HEAD = networks.MLP(hidden=(), use_bias=True, num_outputs=CLASSES)
 MOST = CLASSES * max(SETTINGS["shots"])
@@ -59,21 +58,18 @@ def problem(redraw):
     rng = generator("tasks", redraw)
     classes = np.split(rng.permutation(10), np.cumsum(SETTINGS["classes"])[:-1])
     x, digit = digits()
-    where = np.stack(
-        [rng.permutation(np.flatnonzero(digit == c))[: SETTINGS["images"]] for c in classes[0]]
-    )
+    where = [rng.permutation(np.flatnonzero(digit == c)) for c in classes[0]]
+    base = x[np.stack([at[: SETTINGS["images"]] for at in where])]
     tuning, tasks = (
         [few_shot(rng, of_kind, n) for n in SETTINGS["shots"] for _ in range(repeats)]
         for of_kind, repeats in zip(classes[1:], SETTINGS["repeats"], strict=True)
     )
-    return x[where], tuning, tasks
+    return base, tuning, tasks
 
 
 def generator(*names):
     """Return NumPy's generator of a name."""
-    return np.random.default_rng(
-        np.asarray(jax.random.key_data(common.key(SETTINGS["seed"], *names)))
-    )
+    return common.generator(common.key(SETTINGS["seed"], *names))
 
 
 def few_shot(rng, classes, shots):
@@ -89,11 +85,10 @@ def observed(images):
     """Pad labelled images [class, image, pixel] to as many as the largest task has."""
     count = images.shape[0] * images.shape[1]
     where = np.where(np.arange(MOST) < count, np.arange(MOST), 0)
-    x, y = (
-        images.reshape(count, -1)[where],
-        np.repeat(np.arange(len(images)), images.shape[1])[where],
+    x, y = images.reshape(count, -1)[where], np.repeat(np.arange(len(images)), images.shape[1])
+    return densities.observe(
+        x, y[where], weight=np.float32(np.arange(MOST) < count), num_classes=CLASSES
     )
-    return densities.observe(x, y, weight=np.float32(np.arange(MOST) < count), num_classes=CLASSES)
 
 
 def stacked(tasks):

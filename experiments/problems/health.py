@@ -12,34 +12,12 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 OUTCOME = "binexp"  # any medical expense in the year
-AT_ENROLMENT = [
-    "xage",
-    "female",
-    "black",
-    "educdec",
-    "linc",
-    "lnum",
-    "child",
-    "fchild",
-    "mhi",
-    "disea",
-    "physlm",
-]
-AT_ENROLMENT += ["xghindx", "hlthg", "hlthf", "hlthp", "tookphys"]
+AT_ENROLMENT = ["xage", "female", "black", "educdec", "linc", "lnum", "child", "fchild", "mhi"]
+AT_ENROLMENT += ["disea", "physlm", "xghindx", "hlthg", "hlthf", "hlthp", "tookphys"]
 FEATURES = [*AT_ENROLMENT, "year"]
 # What follows from the year's expenses, and what was known only when the year was over.
-AFTERWARDS = [
-    "outpdol",
-    "drugdol",
-    "suppdol",
-    "mentdol",
-    "inpdol",
-    "meddol",
-    "lnmeddol",
-    "totadm",
-    "inpmis",
-]
-AFTERWARDS += ["mentvis", "mdvis", "notmdvis", "time"]
+AFTERWARDS = ["outpdol", "drugdol", "suppdol", "mentdol", "inpdol", "meddol", "lnmeddol"]
+AFTERWARDS += ["totadm", "inpmis", "mentvis", "mdvis", "notmdvis", "time"]
 EFFECTS = {"site": "intercept", "plan": "intercept", "family": "intercept"}
 
 
@@ -65,16 +43,13 @@ def families(persons: pd.DataFrame) -> pd.Series:
     """
     key = persons[["plan", "site", "linc", "num"]]
     block = (key != key.shift()).any(axis=1).cumsum().to_numpy() - 1
-    alike = (
-        persons.groupby(["site", "plan", "income", "fmde", "black"], sort=False).ngroup().to_numpy()
-    )
+    key = ["site", "plan", "income", "fmde", "black"]
+    alike = persons.groupby(key, sort=False).ngroup().to_numpy()
     size = block.max() + 1
-    joined = coo_matrix(
-        (np.ones(len(block)), (block, size + alike)), shape=2 * (size + alike.max() + 1,)
-    )
-    return pd.Series(
-        pd.factorize(connected_components(joined, directed=False)[1][block])[0], persons.index
-    )
+    shape = 2 * (size + alike.max() + 1,)
+    joined = coo_matrix((np.ones(len(block)), (block, size + alike)), shape=shape)
+    component = connected_components(joined, directed=False)[1][block]
+    return pd.Series(pd.factorize(component)[0], persons.index)
 
 
 def parts(frame: pd.DataFrame, seed: int, share: float = 0.25) -> pd.Series:

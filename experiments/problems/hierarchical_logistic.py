@@ -3,9 +3,9 @@
 ``mean`` [3] ~ N(0, 1), ``offsets`` [task, 3] ~ N(0, 1), ``sd`` ~ N+(0, 1) sampled as ``log_sd`` [].
 """
 
+from helpers.common import float_shapes
 from helpers.densities import POSITIVE, Observed, bernoulli_log_likelihood
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 from tensorflow_probability.substrates.jax import distributions as tfd
@@ -13,8 +13,7 @@ from tensorflow_probability.substrates.jax import distributions as tfd
 
 def shapes(num_tasks: int) -> dict:
     """Return the shapes of one position."""
-    of = {"mean": (3,), "log_sd": (), "offsets": (num_tasks, 3)}
-    return {name: jax.ShapeDtypeStruct(shape, jnp.float32) for name, shape in of.items()}
+    return float_shapes({"mean": (3,), "log_sd": (), "offsets": (num_tasks, 3)})
 
 
 def logits(position: dict, x: Float[Array, "task point 2"]) -> Float[Array, "task point"]:
@@ -28,12 +27,7 @@ def log_density(position: dict, observed: Observed) -> Float[Array, ""]:
     log_sd = position["log_sd"]
     log_prior = tfd.Normal(0.0, 1.0).log_prob(position["mean"]).sum()
     log_prior += tfd.Normal(0.0, 1.0).log_prob(position["offsets"]).sum()
-    log_prior += tfd.HalfNormal(1.0).log_prob(
-        POSITIVE.forward(log_sd)
-    ) + POSITIVE.forward_log_det_jacobian(log_sd)
-    return (
-        log_prior
-        + (
-            observed.weight * bernoulli_log_likelihood(logits(position, observed.x), observed.y)
-        ).sum()
-    )
+    of_sd = tfd.HalfNormal(1.0).log_prob(POSITIVE.forward(log_sd))
+    log_prior += of_sd + POSITIVE.forward_log_det_jacobian(log_sd)
+    of_labels = bernoulli_log_likelihood(logits(position, observed.x), observed.y)
+    return log_prior + (observed.weight * of_labels).sum()

@@ -51,9 +51,8 @@ def tasks(num_tasks: int, gathered: bool = True) -> tuple[Callable, Any, densiti
 
     def log_density(position, observed):
         common = {name: position[name] for name in ("mean", "log_sd")}
-        return hierarchical.log_prior({**common, "offset": {}}, hyperprior) + total(
-            common, position["offset"], observed
-        )
+        of_common = hierarchical.log_prior({**common, "offset": {}}, hyperprior)
+        return of_common + total(common, position["offset"], observed)
 
     observed = jax.tree.map(np.asarray, densities.observe(drawn.x_train, drawn.y_train))
     return log_density, hierarchical.shapes(network, num_tasks, 2), observed

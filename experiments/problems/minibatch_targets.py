@@ -2,6 +2,7 @@
 one datum, data.
 """
 
+from helpers.common import float_shapes
 from helpers.verify import Target
 
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from jaxtyping import Array, Float
 from scipy import special
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from experiments.problems.exact_targets import conjugate_regression
+from experiments.problems.exact_targets import conjugate_regression, moments
 
 
 class MinibatchTarget(NamedTuple):
@@ -32,13 +33,7 @@ def _joined(name, log_prior, log_likelihood, data, standardized, size):
     def log_density(position):
         return log_prior(position) + jax.vmap(log_likelihood, (None, 0))(position, data).sum()
 
-    def quantities(position):
-        z = standardized(position)
-        return jnp.concatenate([z, z**2])
-
-    labels = tuple(f"{kind} {i + 1}" for kind in ("mean", "variance") for i in range(size))
-    shape = jax.ShapeDtypeStruct((size,), jnp.float32)
-    target = Target(name, log_density, shape, quantities, np.repeat([0.0, 1.0], size), labels)
+    target = moments(name, log_density, float_shapes((size,)), standardized, size)
     return MinibatchTarget(target, log_prior, log_likelihood, data)
 
 
@@ -67,9 +62,8 @@ def gaussian_mean(
     def log_likelihood(position, datum):
         return -0.5 * ((datum - position) ** 2).sum()
 
-    return _joined(
-        "Gaussian mean", log_prior, log_likelihood, x, lambda p: np.sqrt(precision) * p, size
-    )
+    scale = np.sqrt(precision)
+    return _joined("Gaussian mean", log_prior, log_likelihood, x, lambda p: scale * p, size)
 
 
 def linear_regression(num_data: int = 500, size: int = 5, noise: float = 0.5) -> MinibatchTarget:
@@ -79,14 +73,7 @@ def linear_regression(num_data: int = 500, size: int = 5, noise: float = 0.5) ->
     def log_likelihood(w, datum):
         return tfd.Normal((datum[0] * w).sum(), noise).log_prob(datum[1])
 
-    return _joined(
-        "linear regression",
-        _standard_normal,
-        log_likelihood,
-        (x, y),
-        lambda w: whiten @ (w - mean),
-        size,
-    )
+    return _of_weights("linear regression", log_likelihood, (x, y), mean, whiten)
 
 
 def logistic_regression(num_data: int = 500) -> MinibatchTarget:
@@ -108,15 +95,16 @@ def logistic_regression(num_data: int = 500) -> MinibatchTarget:
     def log_likelihood(w, datum):
         return tfd.Bernoulli(logits=(datum[0] * w).sum()).log_prob(datum[1])
 
-    return _joined(
-        "logistic regression",
-        _standard_normal,
-        log_likelihood,
-        (x, y),
-        lambda w: whiten @ (w - mean),
-        2,
-    )
+    return _of_weights("logistic regression", log_likelihood, (x, y), mean, whiten)
 
 
-def _standard_normal(position):
-    return tfd.Normal(0.0, 1.0).log_prob(position).sum()
+def _of_weights(name, log_likelihood, data, mean, whiten):
+    """A target of weights N(0, 1)."""
+
+    def log_prior(w):
+        return tfd.Normal(0.0, 1.0).log_prob(w).sum()
+
+    def standardized(w):
+        return whiten @ (w - mean)
+
+    return _joined(name, log_prior, log_likelihood, data, standardized, len(mean))

@@ -12,11 +12,8 @@ from numpyro.contrib.module import random_flax_module
 def _network(network, x, scales):
     """A network whose weights and biases are sites, normal with a scale per layer."""
     shapes = networks.parameter_shapes(network, x.shape[-1])["params"]
-    prior = {
-        f"Dense_{i}.{name}": dist.Normal(0.0, scales[i])
-        for i in range(len(shapes))
-        for name in shapes[f"Dense_{i}"]
-    }
+    names = [(i, name) for i in range(len(shapes)) for name in shapes[f"Dense_{i}"]]
+    prior = {f"Dense_{i}.{name}": dist.Normal(0.0, scales[i]) for i, name in names}
     return random_flax_module("net", network, prior=prior, input_shape=x.shape)
 
 
@@ -30,11 +27,9 @@ def flat_model(network: nn.Module, observed: Observed, batch_size: int | None = 
     of_label = dist.BernoulliLogits if network.num_outputs == 1 else dist.CategoricalLogits
     size = observed.y.shape[0]
     with numpyro.plate("point", size, subsample_size=batch_size) as index:
-        x, y = (
-            (observed.x, observed.y)
-            if batch_size in (None, size)
-            else (observed.x[index], observed.y[index])
-        )
+        x, y = observed.x, observed.y
+        if batch_size not in (None, size):
+            x, y = x[index], y[index]
         numpyro.sample("y", of_label(net(x)), obs=y)
 
 

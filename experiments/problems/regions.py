@@ -22,21 +22,16 @@ NETWORK = networks.MLP()
 
 def observed(redraw, num_tasks, power=1.0):
     """Return training points of the sources' tasks or a redraw, the likelihood at a power."""
-    tasks = (
-        data.source_moons()
-        if redraw == "sources"
-        else moons_redrawn.drawn(redraw, num_tasks=num_tasks)
-    )
+    own = redraw == "sources"
+    tasks = data.source_moons() if own else moons_redrawn.drawn(redraw, num_tasks=num_tasks)
     return densities.observe(tasks.x_train, tasks.y_train, weight=power)
 
 
 def starts(key, num_tasks, widest, scale, sd):
     """Draw starts N(0, scale), [chain]: each begins with its layer of ``widest`` the widest."""
-    drawn = mcmc.normal_starts(
-        key, hierarchical.shapes(NETWORK, num_tasks, 2), (len(widest),), scale
-    )
-    at = np.where(
-        np.arange(3) == np.array(widest)[:, None], np.log(sd["widest"]), np.log(sd["others"])
-    )
+    shapes = hierarchical.shapes(NETWORK, num_tasks, 2)
+    drawn = mcmc.normal_starts(key, shapes, (len(widest),), scale)
+    is_widest = np.arange(3) == np.array(widest)[:, None]
+    at = np.where(is_widest, np.log(sd["widest"]), np.log(sd["others"]))
     drawn["log_sd"] = {layer: np.float32(at[:, i]) for i, layer in enumerate(LAYERS)}
     return drawn

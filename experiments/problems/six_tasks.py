@@ -53,9 +53,8 @@ def problem(kind: str = "ladder") -> Problem:
     drawn = tasks(kind)
     angles = jnp.linspace(0, 2 * jnp.pi, NUM_FAR, endpoint=False)
     far = RADIUS * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=-1)
-    x = jnp.concatenate(
-        [drawn.x_test, jnp.broadcast_to(far, (len(drawn.x_test), *far.shape))], axis=1
-    )
+    far = jnp.broadcast_to(far, (len(drawn.x_test), *far.shape))
+    x = jnp.concatenate([drawn.x_test, far], axis=1)
     return Problem(densities.observe(drawn.x_train, drawn.y_train, PRIOR_SCALES), x, drawn.y_test)
 
 
@@ -64,10 +63,8 @@ def params_of(vector: Float[Array, "*batch 40"]) -> dict:
     sizes, found, begin = ((2, 5), (5, 5), (5, 1)), {}, 0
     for layer, shape in enumerate(sizes):
         end = begin + shape[0] * shape[1]
-        found[f"Dense_{layer}"] = {
-            "kernel": vector[..., begin:end].reshape(*vector.shape[:-1], *shape)
-        }
-        begin = end
+        kernel = vector[..., begin:end].reshape(*vector.shape[:-1], *shape)
+        found[f"Dense_{layer}"], begin = {"kernel": kernel}, end
     return {"params": found}
 
 

@@ -1,6 +1,7 @@
 """Networks on redrawn waves: nine priors and sizes by name, their log densities and curves."""
 
 from helpers import common, densities, networks
+from helpers.densities import regression_shapes
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -52,19 +53,12 @@ def build(variant: str) -> Model:
         return options["factor"] ** 0.5 * getattr(nn, options["activation"])(z)
 
     network = networks.MLP((options["hidden"],), activate, use_bias=True)
-    unit_prior = (
-        tfd.StudentT(3.0, 0.0, 1.0) if options["prior"] == "student" else tfd.Normal(0.0, 1.0)
-    )
-    of_weights, of_points = (
-        densities.regression_log_prior(unit_prior),
-        densities.regression_log_likelihood(network),
-    )
-    shapes = {
-        "params": networks.parameter_shapes(network, 1),
-        "log_noise": jax.ShapeDtypeStruct((), jnp.float32),
-    }
+    student = options["prior"] == "student"
+    unit_prior = tfd.StudentT(3.0, 0.0, 1.0) if student else tfd.Normal(0.0, 1.0)
+    of_weights = densities.regression_log_prior(unit_prior)
+    of_points, shapes = densities.regression_log_likelihood(network), regression_shapes(network)
     if options["prior"] == "learnt":
-        shapes["log_scales"] = jax.ShapeDtypeStruct((2,), jnp.float32)
+        shapes |= common.float_shapes({"log_scales": (2,)})
 
     def log_prior(position, observed):
         if options["prior"] != "learnt":
@@ -91,9 +85,8 @@ def wave(redraw: int) -> waves.Wave:
 def measured(variant: str, redraw: int, power: float = 1.0) -> densities.Observed:
     """Return what a density takes: the weights of the points are the power of the likelihood."""
     points, scale = wave(redraw), build(variant).options["scale"]
-    return densities.observe(
-        points.x_train, points.y_train, [scale, scale], weight=power, num_classes=None
-    )
+    kind = {"weight": power, "num_classes": None}
+    return densities.observe(points.x_train, points.y_train, [scale, scale], **kind)
 
 
 @partial(jax.jit, static_argnums=0)

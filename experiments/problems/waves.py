@@ -56,11 +56,9 @@ def wave(
     x_train = inside(jnp.sort(jax.random.uniform(key_train, (num_train,))))
     u = jax.random.uniform(key_test, (3, num_test))
     outside = jnp.where(u[1] < 0.5, -1.5 + u[1], 0.5 + u[1])
-    x_test = jnp.stack([inside(u[0]), outside, low + (high - low) * u[2]])[
-        : 2 if gap is None else 3
-    ]
+    regions = [inside(u[0]), outside, low + (high - low) * u[2]]
+    x_test = jnp.stack(regions)[: 2 if gap is None else 3]
     y_train = wave_mean(x_train) + noise * jax.random.normal(key_noise_train, x_train.shape)
     y_test = wave_mean(x_test) + noise * jax.random.normal(key_noise_test, x_test.shape)
-    return Wave(
-        x_train[:, None], y_train, x_test[..., None], y_test, jnp.linspace(-1.5, 1.5, 200)[:, None]
-    )
+    grid = jnp.linspace(-1.5, 1.5, 200)[:, None]
+    return Wave(x_train[:, None], y_train, x_test[..., None], y_test, grid)

@@ -87,28 +87,10 @@ def joined(tasks, new):
 
 def sample_process(key, tasks, odd, prior, alone):
     """Sample processes: each task ``alone``, by scales of its own, or all together by the same."""
-    num_tasks = len(tasks.y_train)
-    phi, prior = (
-        gaussian_processes.functions(tasks.x_train, odd),
-        [np.float32(part) for part in prior],
-    )
-    shape = phi.shape[2:] if alone else (num_tasks, *phi.shape[2:])
-    shapes = {
-        name: jax.ShapeDtypeStruct(of, jnp.float32) for name, of in (("scales", (2,)), ("z", shape))
-    }
-    batch = (num_tasks, network_fits.NUM_CHAINS) if alone else (network_fits.NUM_CHAINS,)
-    starts = mcmc.normal_starts(key("starts"), shapes, batch)
-    if alone:
-        prior = [np.broadcast_to(part, (num_tasks, *part.shape)) for part in prior]
-    labelled = gaussian_processes.Labelled(phi, tasks.y_train, *prior)
-    seen = {"tasks" if alone else "data": labelled}
-    return mcmc.sample(
-        key("chains"),
-        gaussian_processes.DENSITIES[odd],
-        starts,
-        **seen,
-        **SETTINGS["process_chains"],
-    )
+    keys, together = (key("starts"), key("chains")), not alone
+    lengths = {"num_chains": network_fits.NUM_CHAINS, **SETTINGS["process_chains"]}
+    x, y = tasks.x_train, tasks.y_train
+    return gaussian_processes.sample(keys, x, y, odd, prior, together, **lengths)
 
 
 def fit_process(key, arm, tasks, new):
@@ -119,21 +101,12 @@ def fit_process(key, arm, tasks, new):
     """
     odd, alone = PROCESSES[arm], arm == ODD_ALONE
     fit = sample_process(partial(key, "tasks"), tasks, odd, PRIOR, alone)
-    if not alone:
-        found = log_scales(fit.draws["scales"], PRIOR).reshape(-1, 2)
-        prior = found.mean(axis=0), np.linalg.cholesky(np.cov(found.T))
-    else:
-        prior = PRIOR
+    at = gaussian_processes.log_scales(fit.draws["scales"], PRIOR)
+    prior = PRIOR if alone else gaussian_processes.prior_of(at)
     of_new = sample_process(partial(key, "new"), new, odd, prior, alone=True)
-    kept = {
-        name: network_fits.thinned_run(run, 250) for name, run in (("tasks", fit), ("new", of_new))
-    }
+    fits = {"tasks": fit, "new": of_new}
+    kept = {name: network_fits.thinned_run(run, 250) for name, run in fits.items()}
     return kept | {"prior": {"centre": prior[0], "spread": prior[1]}}
-
-
-def log_scales(position, prior):
-    """Return log a and log l of what was sampled, [..., 2]."""
-    return prior[0] + np.asarray(position, np.float64) @ prior[1].T
 
 
 def fine_tuned(keys, tasks, new):

@@ -192,7 +192,7 @@ def score_process(drawn, arm, tasks, new):
     priors = rival_fits.PRIOR, (drawn["prior"]["centre"], drawn["prior"]["spread"])
     for part, of_part, prior in zip(("tasks", "new"), (tasks, new), priors, strict=True):
         run, scales, z = drawn[part], drawn[part]["draws"]["scales"], drawn[part]["draws"]["z"]
-        at = rival_fits.log_scales(scales, prior)
+        at = gaussian_processes.log_scales(scales, prior)
         if scales.ndim == 3:  # one for all tasks: [chain, draw, 2]
             at, z = at[None], np.moveaxis(z, 2, 0)
         p = gaussian_processes.probabilities(at, z, of_part.x_test, odd)
