@@ -67,7 +67,7 @@ def flat(rows):
     return {"/".join(map(str, path)): leaf for path, leaf in compare._leaves(rows).items()}
 
 
-@pytest.mark.parametrize("name", ["hierarchical_bnn/visits", "hierarchical_bnn/masses"])
+@pytest.mark.parametrize("name", ["hierarchical_bnn/visits", "what_the_gain_is_made_of/turns"])
 def test_numbers_with_an_error_beside_them_move_by_it_and_others_stay(name):
     stored, numbers, steps = common.read_result(name)["rows"], moved.Moved(3), []
     for _ in range(200):
