@@ -115,7 +115,7 @@ def unit(sampler, first, count):
         return kept | {"values": of_draws(draws, observed)}
     starts = mcmc.normal_starts(key_start, networks.parameter_shapes(NETWORK, 2), batch)
     weighted = observed._replace(weight=power * observed.weight)
-    sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
+    sizes = {"num_warmup": SETTINGS["num_warmup"], "num_samples": SETTINGS["num_samples"]}
     posterior = mcmc.sample(key_chains, FLAT, starts, tasks=weighted, **sizes)
     kept |= runs.kept_run(posterior)
     return kept | {"values": of_draws(posterior.draws, observed)}

@@ -53,7 +53,7 @@ def unit(scales):
         common.key(SETTINGS["seed"], "starts"), shapes, (18, SETTINGS["num_chains"])
     )
     observed = densities.observe(tasks.x_train, tasks.y_train, scales)
-    sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
+    sizes = {"num_warmup": SETTINGS["num_warmup"], "num_samples": SETTINGS["num_samples"]}
     posterior = mcmc.sample(
         common.key(SETTINGS["seed"], "chains", *scales),
         LOG_DENSITY,

@@ -51,7 +51,7 @@ OF_LABELS = densities.label_log_likelihood(NETWORK)
 
 def units():
     """A model each."""
-    sizes = {name: SETTINGS[name] for name in ("num_started", "num_samples")}
+    sizes = {"num_started": SETTINGS["num_started"], "num_samples": SETTINGS["num_samples"]}
     return {name: {"name": name, **model, **sizes} for name, model in SETTINGS["models"].items()}
 
 
@@ -66,7 +66,10 @@ def unit(name, num_special, num_chains, num_started, num_samples):
     )
     shapes = hierarchical.shapes(NETWORK, 18, 2, special=LAYERS[:num_special])
     observed = densities.observe(tasks.x_train, tasks.y_train)
-    sizes = {name: SETTINGS[name] for name in ("num_warmup", "target_acceptance")}
+    sizes = {
+        "num_warmup": SETTINGS["num_warmup"],
+        "target_acceptance": SETTINGS["target_acceptance"],
+    }
     first_stage = {
         "power": SETTINGS["power"],
         "num_started": num_started,

@@ -212,8 +212,10 @@ def unit(arm, redraw):
             common.key(SETTINGS["seed"], arm, "tuning", redraw), arm, prior, tuning
         )
     lengths = {
-        name: SETTINGS[name]
-        for name in ("num_chains", "num_warmup", "num_samples", "max_tree_depth")
+        "num_chains": SETTINGS["num_chains"],
+        "num_warmup": SETTINGS["num_warmup"],
+        "num_samples": SETTINGS["num_samples"],
+        "max_tree_depth": SETTINGS["max_tree_depth"],
     }
     posterior, w = sample(
         common.key(SETTINGS["seed"], arm, redraw), arm, prior, tasks, place, **lengths

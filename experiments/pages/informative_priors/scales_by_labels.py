@@ -30,12 +30,9 @@ SETTINGS = {
     "long": {"num_chains": 2, "num_warmup": 150, "num_samples": 200, "max_tree_depth": 8},
     "finalists": 4,
 }
-TRIPLES = [
-    list(t)
-    for t in itertools.product(
-        *(SETTINGS[f"{name}_scales"] for name in ("input", "hidden", "output"))
-    )
-]
+GRID = SETTINGS["input_scales"], SETTINGS["hidden_scales"], SETTINGS["output_scales"]
+TRIPLES = [list(triple) for triple in itertools.product(*GRID)]
+LENGTHS = {"short": SETTINGS["short"], "long": SETTINGS["long"]}
 
 
 def units():
@@ -68,7 +65,7 @@ def unit(redraw, size, num_tasks):
 
 def left_out(key, seen, size, scales, name):
     """NLL left out of fits under one prior, [chains, task]: of all chains, then of each."""
-    (num_tasks, num_points), sizes = seen.y_train.shape, SETTINGS[name]
+    (num_tasks, num_points), sizes = seen.y_train.shape, LENGTHS[name]
     order = np.arange(num_points)
     blocks = [
         order[i * size : (i + 1) * size]

@@ -76,7 +76,7 @@ def unit(sd, without):
     starts = mcmc.normal_starts(
         key_starts, shapes, (SETTINGS["num_chains"],), SETTINGS["start_scale"]
     )
-    sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
+    sizes = {"num_warmup": SETTINGS["num_warmup"], "num_samples": SETTINGS["num_samples"]}
     posterior = mcmc.sample(key_chains, density, starts, data=(known, observed), **sizes)
     some = take(posterior.draws, np.s_[:, :: SETTINGS["predict_every"]])
     grid = plots.grid(SETTINGS["side"])

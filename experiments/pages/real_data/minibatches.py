@@ -57,7 +57,7 @@ def units():
     """A method on one of the two tables each; a sampler by its step size."""
     found = {}
     for size in reversed(SETTINGS["sizes"]):
-        full = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
+        full = {"num_warmup": SETTINGS["num_warmup"], "num_samples": SETTINGS["num_samples"]}
         found |= {f"{size}: {FULL}": {"method": FULL, "size": size, **full}}
         found |= {f"{size}: {method}": {"method": method, "size": size} for method in GUIDES}
         for method, step_sizes in SETTINGS["step_sizes"].items():

@@ -60,7 +60,7 @@ def units():
 def setting(arm, what, size, part):
     """Return a unit's setting."""
     lengths = (
-        {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
+        {"num_warmup": SETTINGS["num_warmup"], "num_samples": SETTINGS["num_samples"]}
         if arm in table_fits.SAMPLED
         else {}
     )

@@ -27,7 +27,7 @@ MODELS = {table_fits.LINES: CHANGES, table_fits.SHIFTED: CHANGES | SIZES}
 
 def units():
     """A model under one change each."""
-    lengths = {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
+    lengths = {"num_warmup": SETTINGS["num_warmup"], "num_samples": SETTINGS["num_samples"]}
     return {
         f"{model}: {change}": {"model": model, "change": change, **lengths}
         for model, changes in MODELS.items()

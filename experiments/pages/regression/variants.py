@@ -73,7 +73,11 @@ def unit(variant: str, redraw: int, power: float) -> dict:
     starts = mcmc.normal_starts(
         key("start", variant, redraw, power), model.shapes, (SETTINGS["num_chains"],)
     )
-    sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples", "max_tree_depth")}
+    sizes = {
+        "num_warmup": SETTINGS["num_warmup"],
+        "num_samples": SETTINGS["num_samples"],
+        "max_tree_depth": SETTINGS["max_tree_depth"],
+    }
     sizes["target_acceptance"] = model.options["target_acceptance"]
     posterior = mcmc.sample(
         key("chains", variant, redraw, power), model.log_density, starts, data=observed, **sizes

@@ -72,7 +72,11 @@ def unit(arm: str, first: int, count: int) -> dict:
         starts = mcmc.normal_starts(
             common.key(SETTINGS["seed"], "start", first), SHAPES, (count, SETTINGS["num_chains"])
         )
-        sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples", "max_tree_depth")}
+        sizes = {
+            "num_warmup": SETTINGS["num_warmup"],
+            "num_samples": SETTINGS["num_samples"],
+            "max_tree_depth": SETTINGS["max_tree_depth"],
+        }
         posterior = mcmc.sample(
             common.key(SETTINGS["seed"], "NUTS", first),
             LOG_DENSITY,

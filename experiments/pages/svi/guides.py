@@ -65,7 +65,11 @@ SMALL = {
 
 def units() -> dict[str, dict]:
     """Return every redraw, with and without a gap."""
-    same = {name: SETTINGS[name] for name in ("guides", "num_steps", "num_samples")}
+    same = {
+        "guides": SETTINGS["guides"],
+        "num_steps": SETTINGS["num_steps"],
+        "num_samples": SETTINGS["num_samples"],
+    }
     return {
         f"{kind}, redraw {redraw}": {"kind": kind, "redraw": redraw, **same}
         for kind in ("whole", "gap")
@@ -109,7 +113,7 @@ def nuts(kind, redraw, observed, num_samples):
     """The reference."""
     key_start, key_chains = jax.random.split(common.key(SETTINGS["seed"], "NUTS", kind, redraw))
     starts = mcmc.normal_starts(key_start, SHAPES, (SETTINGS["num_chains"],), 0.5)
-    sizes = {name: SETTINGS[name] for name in ("num_warmup", "max_tree_depth")}
+    sizes = {"num_warmup": SETTINGS["num_warmup"], "max_tree_depth": SETTINGS["max_tree_depth"]}
     posterior = mcmc.sample(
         key_chains, LOG_DENSITY, starts, data=observed, num_samples=num_samples, **sizes
     )

@@ -83,7 +83,11 @@ def nuts(key, observed):
     key_start, key_chains = jax.random.split(key)
     shapes = networks.parameter_shapes(NETWORK, observed.x.shape[-1])
     starts = mcmc.normal_starts(key_start, shapes, (len(observed.y), SETTINGS["num_chains"]))
-    sizes = {name: SETTINGS[name] for name in ("num_warmup", "num_samples", "max_tree_depth")}
+    sizes = {
+        "num_warmup": SETTINGS["num_warmup"],
+        "num_samples": SETTINGS["num_samples"],
+        "max_tree_depth": SETTINGS["max_tree_depth"],
+    }
     posterior = mcmc.sample(key_chains, LOG_DENSITY, starts, tasks=observed, **sizes)
     return {"weights": posterior.draws, **runs.kept_run(posterior)}
 

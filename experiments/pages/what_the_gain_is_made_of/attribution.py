@@ -95,7 +95,10 @@ def num_redraws(name):
 
 def units():
     """An arm on a data set each, data set by data set."""
-    sizes = {"num_tasks": 18} | {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
+    sizes = {"num_tasks": 18} | {
+        "num_warmup": SETTINGS["num_warmup"],
+        "num_samples": SETTINGS["num_samples"],
+    }
     return {
         f"{name}, {i}": {"redraw": i, **arm, **sizes}
         for i in range(SETTINGS["num_redraws"])

@@ -45,7 +45,11 @@ PARTS = np.s_[: SETTINGS["num_first"]], np.s_[SETTINGS["num_first"] :]
 
 def units():
     """A data set each, and one more of chains at fixed powers."""
-    sizes = {name: SETTINGS[name] for name in ("num_tasks", "num_runs", "triples")}
+    sizes = {
+        "num_tasks": SETTINGS["num_tasks"],
+        "num_runs": SETTINGS["num_runs"],
+        "triples": SETTINGS["triples"],
+    }
     of_chains = {
         "redraw": 0,
         "num_tasks": SETTINGS["num_tasks"],

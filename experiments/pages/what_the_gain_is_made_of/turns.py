@@ -27,7 +27,10 @@ SETTINGS = {
 
 def units():
     """A data set each."""
-    sizes = {"num_tasks": 18} | {name: SETTINGS[name] for name in ("num_warmup", "num_samples")}
+    sizes = {"num_tasks": 18} | {
+        "num_warmup": SETTINGS["num_warmup"],
+        "num_samples": SETTINGS["num_samples"],
+    }
     return {f"data set {i + 1}": {"redraw": i, **sizes} for i in range(SETTINGS["num_redraws"])}
 
 
