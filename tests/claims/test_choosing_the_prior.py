@@ -167,8 +167,8 @@ def test_the_evidences_picks_are_not_shown_to_be_worse_and_one_is_much_worse():
 @says(
     "choosing-the-prior",
     """The best of the four triples without cross-validation lies from {glue:text}`evidence-below`
-    nats of log evidence below that pick to {glue:text}`evidence-above` above it, so still
-    smaller output scales may do as well.""",
+    nats of log evidence below that pick to {glue:text}`evidence-above` above it, which may be
+    chance, so still smaller output scales may do as well.""",
 )
 def test_a_still_smaller_output_scale_is_about_as_good_on_some_data_sets():
     count = len(folds()["triples"])

@@ -152,7 +152,7 @@ def test_the_narrow_prior_and_the_guide_both_cost_accuracy():
 @says("overconfidence", "**Temperature**: no gain that is shown.")
 @says(
     "which-method",
-    """On five training sets no gain over one network was shown; its {term}`calibration error` was
+    """Five training sets left its gain over one network open; its {term}`calibration error` was
     small.""",
 )
 def test_no_gain_of_temperature_or_of_an_ensemble_over_one_network_is_shown():

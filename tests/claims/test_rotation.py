@@ -47,7 +47,8 @@ def test_waves_tied_to_nothing_explain_no_more():
 @says(
     "rotation",
     """Whether there is a fixed part beside it depends on the data set: without one, a layer that
-    turns as a whole explains {glue:text}`stored-whole`.""",
+    turns as a whole explains {glue:text}`stored-whole`, and the values below 0 are
+    poorly known.""",
 )
 def test_whether_the_whole_layer_turns_depends_on_the_data_set():
     whole = [row["whole"] for row in turns()]

@@ -194,8 +194,8 @@ def test_with_the_gap_all_guides_lose_little_inside():
 
 @says(
     "svi",
-    """*NUTS, shortest* is nearer inside than all of these, and Laplace's method, on all twelve;
-    its NLL differs from the long run's by {glue:text}`shortest-loss`.""",
+    """*NUTS, shortest* is nearer inside than all these, and without the gap than Laplace's
+    method; its NLL differs from the long run's by {glue:text}`shortest-loss`.""",
     """The linearised Laplace method is nearer inside than every guide on all twelve; its NLL
     differs from that of NUTS by {glue:text}`laplace-loss` there and by
     {glue:text}`laplace-outside` outside.""",
@@ -248,7 +248,7 @@ def moons():
 
 @says(
     "svi",
-    "The {glue:text}`group-in-output` starts that end there predict best.",
+    "The {glue:text}`group-in-output` starts ending there predict better on average.",
     """the start with the highest ELBO has an NLL of {glue:text}`group-best-nll`, the worst of
     those in the right mode one of {glue:text}`group-output-nll`. NUTS has
     {glue:text}`group-nuts-nll`.""",

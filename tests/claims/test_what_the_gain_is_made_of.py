@@ -157,7 +157,8 @@ def test_under_the_wider_hyperprior_either_layer_alone_is_better_than_the_source
 @says(
     "what-the-gain-is-made-of",
     """Over the chosen scales the input layer alone gains {glue:text}`input-over-chosen` there, and
-    {glue:text}`input-over-chosen-narrow` under $N_+(0, 1)$, which is not beyond the threshold.""",
+    {glue:text}`input-over-chosen-narrow` under $N_+(0, 1)$, an interval ending near
+    the threshold.""",
     """Under a wider {term}`hyperprior` it gains {glue:text}`input-over-chosen` over the chosen
     scales, {glue:text}`num-sets` data sets, more than our threshold.""",
 )
@@ -190,8 +191,9 @@ def test_the_hidden_layers_place_is_far_behind():
 
 @says(
     "what-the-gain-is-made-of",
-    """Told from 0 are {glue:text}`ahead-told` of these six, both on data set 1 and of opposite
-    sign: there the order depends on the hyperprior; under the sources' it is open.""",
+    """Far beyond these errors are {glue:text}`ahead-told` of the six, both on data set 1 and of
+    opposite sign: there the order depends on the hyperprior. The others, the sources'
+    included, are open.""",
 )
 def test_the_order_of_input_and_output_layers_place_is_told_on_one_data_set_alone():
     ahead = {
