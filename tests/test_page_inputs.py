@@ -140,7 +140,7 @@ def before(book):
             "experiments.methods.network_fits",
             "NUM_CHAINS = 4",
             "NUM_CHAINS = 5",
-            {"rotation", "status"},
+            {"rotation", "status", "what-it-is-worth"},
         ),
         (
             "experiments.methods.budgets",
