@@ -132,7 +132,7 @@ def rhat_bound(
         ess_alone: effective sample size of each quantity, as ``Summary`` has it.
         num_quantities: how many quantities share ``chance``.
         num_draws: of each chain, N.
-        num_chains: M.
+        num_chains: the number M of chains.
         chance: probability that any of these quantities exceeds its bound if chains have converged.
 
     ValueError: no quantity, fewer than 8 draws or 2 chains, a chance that is no probability.
