@@ -40,7 +40,7 @@ def stack(trees: Sequence[Any]) -> Any:
 
 
 def float_shapes(sizes: Any) -> Any:
-    """Return a tree of tuples, such as ``{"mean": (3,), "log_sd": ()}``, as shapes of a position."""
+    """Return a tree of tuples, ``{"mean": (3,), "log_sd": ()}``, as shapes of a position."""
     is_shape = {"is_leaf": lambda part: isinstance(part, tuple)}
     return jax.tree.map(lambda size: jax.ShapeDtypeStruct(size, jnp.float32), sizes, **is_shape)
 

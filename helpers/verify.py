@@ -1,6 +1,7 @@
 """Is a sampler right? Averages against exact values, ranks against uniform ones.
 
-    verdict = verify.compare_with_exact(draws, target)  # or quantities [chain, draw, quantity], exact values
+    # or quantities [chain, draw, quantity] and their exact values
+    verdict = verify.compare_with_exact(draws, target)
     assert verdict.passed.all()
 
 ``experiments.problems.exact_targets`` has densities whose expectations are known exactly.

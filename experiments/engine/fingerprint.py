@@ -50,7 +50,7 @@ class Key(NamedTuple):
 
 
 class Code(NamedTuple):
-    """The code of a project as it is first read, and what is known of it: begin with empty dicts."""
+    """The code of a project as it is first read, and what is known of it."""
 
     project: Project
     modules: dict[str, syntax.Module | None]

@@ -118,7 +118,8 @@ def test_every_sampler_of_all_data_is_nearer_than_every_fit():
 
 @says(
     "comparing-inference",
-    """from $10^4$ to $10^6$ gradients each keeps at least {glue:text}`fit-change` of its distance.""",
+    """from $10^4$ to $10^6$ gradients each keeps at least
+    {glue:text}`fit-change` of its distance.""",
     "Full-data samplers come nearer as gradients grow, but for MALA with its fixed step",
 )
 def test_fits_do_not_come_nearer_and_samplers_do():

@@ -26,7 +26,8 @@ def forms():
     "hierarchical-bnn",
     """The centred chains **have not mixed**: {glue:text}`centred-steps` times as many steps a draw
     give less than a hundredth of the effective draws.""",
-    """warm-up has made the centred step so short that most of its trajectories end at the limit.""",
+    """warm-up has made the centred step so short that most of its trajectories end
+    at the limit.""",
 )
 def test_centred_chains_have_not_mixed_and_non_centred_ones_have():
     centred, other = forms()

@@ -35,7 +35,8 @@ def test_sharing_weights_gains_something_and_much_less_than_the_choice_of_scales
 )
 @says(
     "README",
-    """the first layer alone differs between tasks and the hyperprior is wider, N+(0, 5^2), it is""",
+    """the first layer alone differs between tasks and the hyperprior is wider, N+(0, 5^2),
+    it is""",
 )
 def test_the_first_layer_alone_gains_over_chosen_scales():
     assert lower_end(headlines.chosen_less_input_layer()) > THRESHOLD

@@ -148,7 +148,8 @@ def elsewhere(kind, over=PLAIN):
 
 @says(
     "new-tasks",
-    """On noisier moons and on clouds no effect against $N(0, 1)$ could be measured with 25 labels""",
+    """On noisier moons and on clouds no effect against $N(0, 1)$ could be measured with
+    25 labels""",
     "No cost over $N(0, 1)$ could be measured.",
 )
 def test_on_noisier_moons_and_clouds_no_effect_is_measured_and_no_cost_anywhere():

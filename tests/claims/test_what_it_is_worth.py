@@ -238,7 +238,8 @@ def test_by_point_the_order_of_the_models_is_right():
 
 @says(
     "what-it-is-worth",
-    """k-hat is above 0.7 at {glue:text}`left-share` % of its labels, and at none of the others'.""",
+    """k-hat is above 0.7 at {glue:text}`left-share` % of its labels, and at none of the
+    others'.""",
 )
 def test_k_hat_is_above_its_limit_at_few_labels():
     share = {name: left_out(name, "share_above") for name in ("hierarchical", "flat", "pooled")}

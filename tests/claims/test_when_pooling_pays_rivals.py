@@ -88,7 +88,8 @@ def test_symmetry_and_shared_scales_help_the_process():
     "when-pooling-pays",
     """*The latent angle* is {glue:text}`rival-angle`, {glue:text}`rival-share-angle` % of what
     separates the hierarchical network from the {term}`Bayes optimum`""",
-    """The latent angle, which has one number to learn, is better by {glue:text}`rival-new-angle`.""",
+    """The latent angle, which has one number to learn, is better by
+    {glue:text}`rival-new-angle`.""",
     "The latent angle is ahead of it on both.",
 )
 def test_the_latent_angle_is_ahead_on_the_tasks_and_on_new_ones():

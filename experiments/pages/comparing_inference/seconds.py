@@ -21,8 +21,8 @@ SMALL = {"name": "MAP", "budget": 100_000, "value": 0.1, "rounds": 3}
 def units() -> dict[str, dict]:
     """Return each method at 10^5 gradients a task, or at the largest budget that it has.
 
-    The nearest, which have the longest runs, are timed at 10^6, too: a gradient may cost more where there are
-    more draws to keep.
+    The nearest, which have the longest runs, are timed at 10^6, too: a gradient may cost more where
+    there are more draws to keep.
     """
     cells = [
         row for row in read_result("comparing_inference/ladder")["rows"][1:] if not row["empty"]
