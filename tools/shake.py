@@ -20,6 +20,7 @@ import sys
 
 import nbformat
 import numpy as np
+import page_inputs
 from chapters import ROOT
 from execute import (
     in_words,
@@ -219,7 +220,8 @@ def main(names):
     notebooks = sources()
     del notebooks["status"]  # asserts nothing, and reads the table
     refuse_unknown(names, notebooks)
-    wanted = {name: inputs(notebook) for name, notebook in notebooks.items()}
+    code = page_inputs.read()
+    wanted = {name: inputs(name, notebook, code) for name, notebook in notebooks.items()}
     for name, settings in PERTURBATIONS.items():
         if chosen := [
             chapter for chapter in not_run(name, wanted) if not names or chapter in names
