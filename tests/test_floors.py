@@ -15,12 +15,29 @@ from experiments.pages.regression import variants
 from experiments.pages.svi import spiral, spiral_references
 from experiments.problems import spirals, wave_networks
 
+PACKAGES = ["helpers", "tables", "experiments"]
 ROOMS = ["helpers", "tables", "problems", "methods", "engine", "pages"]
+ORDER = [
+    "__init__",
+    "checks",
+    "common",
+    "progress",
+    "pages",
+    "data",
+    "networks",
+    "densities",
+    "hierarchical",
+    "hmc",
+    "mcmc",
+    "sgfs",
+]
+ORDER += ["sgmcmc", "svi", "predict", "metrics", "diagnostics", "verify", "plots"]
+ORDER += ["copies", "smc", "tempering", "training", "monte_carlo"]
 
 
 def modules(root):
     """Yield the dotted name and the file of each module of the packages."""
-    for package in ("helpers", "tables", "experiments"):
+    for package in PACKAGES:
         for path in sorted((root / package).rglob("*.py")):
             yield ".".join(path.relative_to(root).with_suffix("").parts), path
 
@@ -71,6 +88,16 @@ def wrong(root):
 
 def test_no_import_goes_up_or_from_page_to_page():
     assert wrong(ROOT) == []
+
+
+def test_a_helper_imports_only_from_its_left():
+    helpers = sorted((ROOT / "helpers").glob("*.py"))
+    assert [path.stem for path in helpers] == sorted(ORDER)
+    for path in helpers:
+        found = [name.split(".") for name in imported(path)]
+        found = [name for name in found if name[0] in PACKAGES]
+        assert {package for package, *_ in found} <= {"helpers"}, path
+        assert all(ORDER.index(name[1]) < ORDER.index(path.stem) for name in found), path
 
 
 def test_no_modules_import_each_other_in_a_circle():

@@ -11,54 +11,15 @@ import pytest
 from chapters import ROOT, pages
 
 from experiments.engine import run as engine
-from experiments.engine.fingerprint import PROJECT
 
 HELPERS = sorted((ROOT / "helpers").glob("*.py"))
 TABLES = sorted((ROOT / "tables").glob("*.py"))
-ORDER = [
-    "__init__",
-    "checks",
-    "common",
-    "progress",
-    "pages",
-    "data",
-    "networks",
-    "densities",
-    "hierarchical",
-    "hmc",
-    "mcmc",
-    "sgfs",
-]
-ORDER += ["sgmcmc", "svi", "predict", "metrics", "diagnostics", "verify", "plots"]
-ORDER += ["copies", "smc", "tempering", "training", "monte_carlo"]
 
 
 @pytest.fixture(scope="module")
 def states():
     """The state of every result, by its name."""
     return engine.status()
-
-
-def imported(path):
-    """Modules of the project's packages that a file imports."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if (
-            isinstance(node, ast.ImportFrom)
-            and node.module
-            and node.module.split(".")[0] in PROJECT.packages
-        ):
-            package, _, module = node.module.partition(".")
-            yield from (
-                [(package, module)] if module else [(package, alias.name) for alias in node.names]
-            )
-
-
-def test_a_helper_imports_only_from_its_left():
-    assert [path.stem for path in HELPERS] == sorted(ORDER)
-    for path in HELPERS:
-        found = list(imported(path))
-        assert {package for package, _ in found} <= {"helpers"}, path
-        assert all(ORDER.index(module) < ORDER.index(path.stem) for _, module in found), path
 
 
 @pytest.mark.parametrize("path", [*HELPERS, *TABLES], ids=lambda path: path.stem)

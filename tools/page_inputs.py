@@ -32,12 +32,12 @@ def dependencies(page: str, source: str, code: Code) -> dict[str, str]:
     reached, words = set(), [part for key in own for part in fingerprint.said(key, code)]
     while new := (named | set(modules_named(words, code))) - reached:
         named |= new
-        reached |= fingerprint.reached(new, code)
-        words += [part for key in reached for part in fingerprint.said(key, code)]
-        words = [part for part in words if isinstance(part, str)]
+        met = fingerprint.reached(new, code) - reached
+        reached |= met
+        words += [part for key in met for part in fingerprint.said(key, code)]
     direct = [key for key in reached if key in named or not key.name]
     found = {".".join(filter(None, key)): fingerprint.print_of(key, code) for key in direct}
-    for path in files_named(words, code):
+    for path in files_named([word for word in words if isinstance(word, str)], code):
         found[str(path)] = hashlib.sha256((code.project.root / path).read_bytes()).hexdigest()
     if Key(run.__name__, "status") in reached:
         found |= run.status(code.project)

@@ -56,12 +56,13 @@ class Code(NamedTuple):
     modules: dict[str, syntax.Module | None]
     said: dict[Key, list[str | Key]]
     prints: dict[Key, str]
+    beside: dict  # what numbers depend on beside the code: `surroundings`
     words: bool = False  # whether texts of errors and warnings count, too, and names of classes
 
 
 def read(project: Project = PROJECT, words: bool = False) -> Code:
     """Return the code of a project, to be asked for any number of prints."""
-    return Code(project, {}, {}, {}, words)
+    return Code(project, {}, {}, {}, {}, words)
 
 
 def fingerprint(module: str, names: Iterable[str], code: Code) -> str:
@@ -74,7 +75,9 @@ def fingerprint(module: str, names: Iterable[str], code: Code) -> str:
     own = {name: [print_of(key, code) for key in found] for name, found in keys.items()}
     every = reached([key for found in keys.values() for key in found], code)
     acts = {print_of(key, code) for key in every if not key.name}
-    return digest(json.dumps([own, sorted(acts), surroundings(code.project)], sort_keys=True))
+    if not code.beside:  # the lock is long, and one for all
+        code.beside.update(surroundings(code.project))
+    return digest(json.dumps([own, sorted(acts), code.beside], sort_keys=True))
 
 
 def surroundings(project: Project = PROJECT) -> dict:

@@ -67,14 +67,13 @@ def status(project: Project = PROJECT) -> dict[str, str]:
     code = fingerprint.read(project)
     for name in experiments(project, code):
         stored, now = store.read(plan.result_path(name, project)), plan.prints_of(name, code)
-        otherwise = "checked" if checked.get(name, {}).get("fingerprint") == now else "old"
-        states[name] = (
-            "missing"
-            if stored is None
-            else "made"
-            if stored.get("fingerprint") == now
-            else otherwise
-        )
+        if stored is None:
+            states[name] = "missing"
+        elif stored.get("fingerprint") == now:
+            states[name] = "made"
+        else:
+            found = checked.get(name, {}).get("fingerprint")
+            states[name] = "checked" if found == now else "old"
     return dict(sorted(states.items()))
 
 
