@@ -1,17 +1,25 @@
 """Has the sampler converged, and how far from the truth may an average of its draws be?
 
-R-hat and effective sample sizes are ArviZ's rank-normalised ones (Vehtari et al. 2021).
-Weights need not agree between chains, since a network has many copies of the same function;
-its predictions and its log density must.
+Weights need not agree between chains, since a network has many copies of the same function; its
+predictions and its log density must.
 
     found = diagnostics.check(posterior, predictions)
-    print(diagnostics.describe(found))
-    assert (found.rhat <= found.rhat_bound).all() and found.ess.min() >= diagnostics.LEAST_ESS
+    print(diagnostics.describe(found))  # ends in "can be used", or in what is wrong
+    assert found.ok, found.reasons
 """
 
 from helpers import checks
 from helpers.common import mixed_types
 from helpers.mcmc import Posterior
+from helpers.summaries import (
+    CHANCE,
+    MOST_RHAT,
+    Summary,
+    drift_bound,
+    rhat_bound,
+    standard_error,
+    summarize,
+)
 
 import warnings
 from typing import Any, NamedTuple
@@ -21,8 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 from blackjax import diagnostics as blackjax_diagnostics
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, ArrayLike, Float
-from scipy import stats
+from jaxtyping import Array, Float
 
 with warnings.catch_warnings():
     # ArviZ announces its version 1 once a day, by the clock; no other warning is hidden.
@@ -31,21 +38,13 @@ with warnings.catch_warnings():
     )
     import arviz
 
-CHANCE = 1e-5  # that a right run breaks one of the book's statistical claims
-# effective draws of chains taken one at a time, below which an R-hat says too little
-LEAST_ESS = 400.0
-
-
-class Summary(NamedTuple):
-    """Diagnostics of each scalar quantity."""
-
-    rhat: Float[np.ndarray, " quantity"]  # the larger of those of location and of spread
-    ess_bulk: Float[np.ndarray, " quantity"]  # of all chains together
-    ess_tail: Float[np.ndarray, " quantity"]  # the lesser of those of the 5 % and 95 % quantiles
-    # of chains taken one at a time, summed: location's or spread's
-    ess_alone: Float[np.ndarray, " quantity"]
-    # what chance explains of R-hat, shared by these quantities
-    rhat_bound: Float[np.ndarray, " quantity"]
+# What a run needs if it is to be used. Each was tried on runs known to be right or wrong, by
+# tests/test_verdict.py: the right ones are refused seldom, and of the wrong ones pass those alone
+# whose chains never met what they lack.
+LEAST_ESS = 400.0  # bulk and tail; a mean is then known to a twentieth of its standard deviation
+LEAST_OF_MANY = 200.0  # of more than a hundred quantities, the one with the fewest
+LEAST_BFMI = 0.3  # in every chain (Betancourt 2016)
+MOST_DIVERGENCES = 2e-3  # share of a posterior's draws
 
 
 class LeaveOneOut(NamedTuple):
@@ -56,113 +55,40 @@ class LeaveOneOut(NamedTuple):
 
 
 class Check(NamedTuple):
-    """Diagnostics of one sampling run; of each kind of quantity, the one nearest to its bound or
-    beyond.
+    """Diagnostics of one sampling run; of each kind of quantity, what is nearest to its bound or
+    beyond. ``ok`` is the verdict, ``reasons`` say what is wrong.
     """
 
     kinds: tuple[str, ...]  # "predictions", "log density", and what else was asked for
     rhat: Float[np.ndarray, " kind"]
-    # what chance explains at that quantity's effective sample size
+    # what chance explains at that quantity's effective sample size, 1.05 at most
     rhat_bound: Float[np.ndarray, " kind"]
-    ess: Float[np.ndarray, " kind"]  # least of the kind, chains taken one at a time
-    divergences: int  # number of draws
+    # effective sample sizes of all chains together: least of the kind
+    ess_bulk: Float[np.ndarray, " kind"]
+    ess_tail: Float[np.ndarray, " kind"]
+    # the lesser of both that one quantity in a hundred falls below: of up to a hundred, the least
+    ess: Float[np.ndarray, " kind"]
+    ess_alone: Float[np.ndarray, " kind"]  # least of the kind, chains taken one at a time, summed
+    ess_worst: Float[np.ndarray, " kind"]  # likewise, of the chain that has fewest
+    drift: Float[np.ndarray, " kind"]  # of the first tenth of a chain, in errors
+    drift_bound: float  # what chance explains of it
+    divergences: int  # number of draws whose trajectory diverged
+    diverging: float  # their share of the draws; of several tasks, the largest
     # energy's Bayesian fraction of missing information (Betancourt 2016); below 0.3 tails are not
     # visited
     bfmi: float
     integration_steps: float  # mean per draw
     at_limit: float  # share of warm-up's trajectories that were cut off at the largest tree depth
 
+    @property
+    def ok(self) -> bool:
+        """Whether the draws can be used."""
+        return not self.reasons
 
-def summarize(values: Any) -> Summary:
-    """Diagnose every scalar of a pytree of draws, leading axes [chain, draw], in the order of its
-    leaves.
-
-    ValueError: fewer than 2 chains or 8 draws, or values that are not finite.
-    """
-    checks.finite(values=values)
-    leaves = [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(values)]
-    for leaf in leaves:
-        if leaf.ndim < 2 or leaf.shape[0] < 2 or leaf.shape[1] < 8:
-            raise ValueError(
-                f"values: given shape {leaf.shape}, "
-                "expected [chain, draw, ...], 2 chains and 8 draws"
-            )
-    columns = [
-        column for leaf in leaves for column in np.moveaxis(leaf.reshape(*leaf.shape[:2], -1), 2, 0)
-    ]
-    with np.errstate(invalid="ignore"):  # what never moves has no R-hat: NaN
-        found = np.array([_summarize(column) for column in columns]).T
-    num_chains, num_draws = leaves[0].shape[:2]
-    return Summary(*found, rhat_bound(found[3], len(columns), num_draws, num_chains))
-
-
-def _summarize(draws):
-    """R-hat, bulk and tail ESS, and ESS of single chains, of one quantity [chain, draw]."""
-
-    def alone(values):
-        return sum(arviz.ess(chain[None]) for chain in values)
-
-    least = min(alone(draws), alone(np.abs(draws - np.median(draws))))
-    return arviz.rhat(draws), arviz.ess(draws), arviz.ess(draws, method="tail"), least
-
-
-def rhat_bound(
-    ess_alone: Float[ArrayLike, "*quantity"],
-    num_quantities: int,
-    num_draws: int,
-    num_chains: int = 4,
-    chance=CHANCE,
-) -> Float[np.ndarray, "*quantity"]:
-    """Return the largest R-hat that chance explains in chains that have converged.
-
-    R-hat halves M chains of N draws and compares the means of the halves. Of chains with one common
-    distribution each mean has the variance 2 M / ESS, in units of that of a draw, so that
-
-        R-hat^2 = 1 - 2 / N + (2 M / ESS) F,
-
-    where F is Fisher's, with 2 M - 1 and ESS / 5 degrees of freedom. ESS / 5 stands for the error
-    of the estimated ESS and was found by simulation. ArviZ's R-hat is the larger of two, of
-    location and of spread, so each has half of ``chance``; ``tests/test_diagnostics.py`` simulates
-    it. For an ESS of 400 and 2000 in four chains of 1000 draws it is 1.062 and 1.010.
-
-    The ESS is of the chains taken one at a time, summed. That of all chains together will not do:
-    it falls as chains disagree, and a bound from it rejects nothing.
-
-    Args:
-        ess_alone: effective sample size of each quantity, as ``Summary`` has it.
-        num_quantities: how many quantities share ``chance``.
-        num_draws: of each chain, N.
-        num_chains: the number M of chains.
-        chance: probability that any of these quantities exceeds its bound if chains have converged.
-
-    ValueError: no quantity, fewer than 8 draws or 2 chains, a chance that is no probability.
-    """
-    checks.count(num_quantities=num_quantities)
-    checks.count(least=8, num_draws=num_draws)
-    checks.count(least=2, num_chains=num_chains)
-    checks.number(high=1.0, chance=chance)
-    means, ess = 2 * num_chains, np.asarray(ess_alone, np.float64)
-    excess = means / ess * stats.f.isf(chance / (2 * num_quantities), means - 1, ess / 5)
-    return np.sqrt(1 - 2 / num_draws + excess)
-
-
-def standard_error(
-    values: Float[np.ndarray, "chain draw *quantity"],
-) -> Float[np.ndarray, "*quantity"]:
-    """Return the Monte Carlo standard error of the mean of all draws: their sd over the root of
-    their ESS.
-
-    The ESS is that of all chains together, so that chains that disagree make the error larger; and
-    never more than the number of draws, since one above it, of draws that alternate, is poorly
-    known. With an ESS of 200 or more a mean is off by more than 5 of these with probability 1e-5 at
-    most (``tests/test_diagnostics.py``). The unit is that of the values.
-    """
-    values = np.asarray(values, np.float64)
-    flat = np.moveaxis(values.reshape(*values.shape[:2], -1), 2, 0)
-    independent = flat.std(axis=(1, 2)) / np.sqrt(flat[0].size)
-    return np.maximum([arviz.mcse(column) for column in flat], independent).reshape(
-        values.shape[2:]
-    )
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What is wrong, each with its number and the first thing to do; none if nothing is."""
+        return _of_run(self) + _of_quantities(self)
 
 
 def nll_error(p: Float[np.ndarray, "chain draw *point"], y: Float[np.ndarray, "*point"]) -> float:
@@ -210,46 +136,134 @@ def check(posterior: Posterior, predictions: Any, **others: Any) -> Check:
 
     ValueError: as ``summarize``.
     """
-    log_density = posterior.stats.log_density
-    groups = {"predictions": predictions, "log density": log_density}
+    stats = posterior.stats
+    groups = {"predictions": predictions, "log density": stats.log_density}
     groups |= {name.replace("_", " "): values for name, values in others.items()}
     # a task's quantities are quantities of their own: [chain, draw, task, ...]
-    if log_density.ndim == 3:
+    if stats.log_density.ndim == 3:
         for name, values in groups.items():
             groups[name] = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), 0, 2), values)
-    runs = {name: summarize(values) for name, values in groups.items()}
-    total, (num_chains, num_draws) = (
-        sum(run.rhat.size for run in runs.values()),
-        log_density.shape[-2:],
+    diverging = np.asarray(stats.diverging).reshape(-1, *stats.diverging.shape[-2:])
+    energy = np.asarray(stats.energy).reshape(-1, stats.energy.shape[-1])
+    warmup = posterior.warmup
+    return of_quantities(groups, stats.log_density.shape[-2:])._replace(
+        divergences=int(diverging.sum()),
+        diverging=float(diverging.mean(axis=(1, 2)).max()),
+        bfmi=float(arviz.bfmi(energy).min()),
+        integration_steps=float(stats.integration_steps.mean()),
+        at_limit=0.0 if warmup is None else float(warmup.at_limit.mean()),
     )
-    bounds = {
-        name: rhat_bound(run.ess_alone, total, num_draws, num_chains) for name, run in runs.items()
-    }
+
+
+def of_quantities(groups: dict[str, Any], sizes: tuple[int, int] | None = None) -> Check:
+    """Diagnose quantities alone, of which no trajectory is known: pytrees [chain, draw, ...] by
+    kind.
+
+    ``sizes`` are how many chains and draws there were before any were thinned.
+    """
+    sizes = sizes or jax.tree.leaves(groups)[0].shape[:2]
+    runs = {name: summarize(values) for name, values in groups.items()}
+    return of_summaries(runs, sizes, sum(run.rhat.size for run in runs.values()))
+
+
+def of_summaries(
+    runs: dict[str, Summary], sizes: tuple[int, int], num_quantities: int, chance: float = CHANCE
+) -> Check:
+    """Return the check of quantities whose summaries are known, by kind.
+
+    Args:
+        runs: what ``summarize`` returns, by kind.
+        sizes: how many chains there are, and how many draws of each.
+        num_quantities: how many quantities share ``chance``, these among them.
+        chance: probability that any R-hat, or any drift, of a right run exceeds its bound.
+    """
+    num_chains, num_draws = sizes
+    every = list(runs.values())
+    bounds = [
+        rhat_bound(run.ess_alone, num_quantities, num_draws, num_chains, chance) for run in every
+    ]
+    bounds = [np.minimum(bound, MOST_RHAT) for bound in bounds]
     # np.argmax and np.min keep a NaN, the R-hat of what never moves; Python's may pass over it.
-    nearest = {name: np.argmax(run.rhat - bounds[name]) for name, run in runs.items()}
+    nearest = [np.argmax(run.rhat - bound) for run, bound in zip(every, bounds, strict=True)]
+    both = [np.minimum(run.ess_bulk, run.ess_tail) for run in every]
     return Check(
         kinds=tuple(runs),
-        rhat=np.array([run.rhat[nearest[name]] for name, run in runs.items()]),
-        rhat_bound=np.array([bounds[name][nearest[name]] for name in runs]),
-        ess=np.array([np.min(run.ess_alone) for run in runs.values()]),
-        divergences=int(posterior.stats.diverging.sum()),
-        bfmi=float(arviz.bfmi(np.asarray(posterior.stats.energy).reshape(-1, num_draws)).min()),
-        integration_steps=float(posterior.stats.integration_steps.mean()),
-        at_limit=0.0 if posterior.warmup is None else float(posterior.warmup.at_limit.mean()),
+        rhat=np.array([run.rhat[i] for run, i in zip(every, nearest, strict=True)]),
+        rhat_bound=np.array([bound[i] for bound, i in zip(bounds, nearest, strict=True)]),
+        ess_bulk=np.array([run.ess_bulk.min() for run in every]),
+        ess_tail=np.array([run.ess_tail.min() for run in every]),
+        ess=np.array([np.quantile(ess, 0.01, method="lower") for ess in both]),
+        ess_alone=np.array([run.ess_alone.min() for run in every]),
+        ess_worst=np.array([run.ess_worst.min() for run in every]),
+        drift=np.array([np.max(run.drift) for run in every]),
+        drift_bound=drift_bound(num_quantities, num_chains, chance),
+        divergences=0,
+        diverging=0.0,
+        bfmi=np.inf,
+        integration_steps=0.0,
+        at_limit=0.0,
     )
+
+
+def _of_run(found):
+    """Return what is wrong with trajectories: to draw longer would mend none of it."""
+    wrong = []
+    if not found.diverging <= MOST_DIVERGENCES:
+        wrong += [
+            f"{found.diverging:.2%} of trajectories diverged, more than {MOST_DIVERGENCES:.1%}: "
+            "raise target_acceptance to 0.95, and write learnt scales non-centred"
+        ]
+    if not found.bfmi >= LEAST_BFMI:
+        wrong += [
+            f"BFMI {found.bfmi:.2f} in a chain, less than {LEAST_BFMI}: the tails are not visited; "
+            "write learnt scales non-centred, or narrow a prior with heavy tails"
+        ]
+    return tuple(wrong)
+
+
+def _of_quantities(found):
+    """Return what is wrong with quantities, by kind: first whether chains agree, then how many
+    draws there are.
+    """
+    disagree, short = [], []
+    for i, kind in enumerate(found.kinds):
+        if np.isnan(found.rhat[i]):
+            disagree += [f"{kind}: one never moves, so that it has no R-hat; leave it out"]
+        elif not found.rhat[i] <= found.rhat_bound[i]:
+            disagree += [
+                f"{kind}: R-hat {found.rhat[i]:.3f}, above {found.rhat_bound[i]:.3f}: chains "
+                "disagree; look at each chain's log density, then double num_warmup"
+            ]
+        if not found.drift[i] <= found.drift_bound and not np.isnan(found.rhat[i]):
+            disagree += [
+                f"{kind}: the first tenth of a chain lies {found.drift[i]:.1f} errors from what "
+                f"follows, beyond {found.drift_bound:.1f}: it had not arrived; double num_warmup"
+            ]
+        least = min(found.ess_bulk[i], found.ess_tail[i])
+        if not found.ess[i] >= LEAST_ESS:
+            short += [f"{kind}: {found.ess[i]:.0f} effective draws, fewer than {LEAST_ESS:.0f}"]
+        elif not least >= LEAST_OF_MANY:
+            short += [f"{kind}: {least:.0f} effective draws of one, fewer than {LEAST_OF_MANY:.0f}"]
+    remedy = "draw longer: mcmc.extend" if not disagree else "more draws alone will not mend it"
+    return (*disagree, *(f"{one}; {remedy}" for one in short))
 
 
 def describe(result: Check) -> str:
-    """Return a check in one line; trajectories that the tree depth cut off are said where they are
-    more than 1 %.
+    """Return a check in one line, which ends in "can be used" or in what is wrong.
+
+    The bound of an R-hat is given where there are effective draws enough to have one; trajectories
+    that the tree depth cut off where they are more than 1 %.
     """
-    quantities = zip(result.kinds, result.rhat, result.rhat_bound, result.ess, strict=True)
-    parts = [
-        f"{kind}: R-hat {rhat:.3f} (bound {bound:.3f}), ESS {ess:.0f}"
-        for kind, rhat, bound, ess in quantities
-    ]
+    parts = []
+    for i, kind in enumerate(result.kinds):
+        bound = f" (bound {result.rhat_bound[i]:.3f})" if result.ess_alone[i] >= LEAST_ESS else ""
+        ess = f"ESS {result.ess_bulk[i]:.0f}, tail {result.ess_tail[i]:.0f}"
+        ess += f", worst chain {result.ess_worst[i]:.0f}"
+        parts += [f"{kind}: R-hat {result.rhat[i]:.3f}{bound}, {ess}"]
     parts += [f"divergences: {result.divergences}", f"BFMI: {result.bfmi:.2f}"]
     parts += [f"steps a draw: {result.integration_steps:.0f}"]
     if result.at_limit > 0.01:
         parts += [f"{result.at_limit:.0%} of warm-up's trajectories at their limit"]
+    reasons = result.reasons
+    parts += [f"NOT to be used: {'; '.join(reasons)}" if reasons else "can be used"]
     return "; ".join(parts)

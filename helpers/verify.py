@@ -7,8 +7,9 @@
 ``experiments.problems.exact_targets`` has densities whose expectations are known exactly.
 """
 
-from helpers import checks
-from helpers.diagnostics import CHANCE, LEAST_ESS, rhat_bound, standard_error, summarize
+from helpers import checks, diagnostics, summaries
+from helpers.common import take
+from helpers.summaries import CHANCE
 
 from collections.abc import Callable
 from functools import partial
@@ -39,10 +40,11 @@ class Verdict(NamedTuple):
     error: Float[np.ndarray, " quantity"]  # Monte Carlo standard error of the difference
     # what chance, and a bias that is stated, explain of the difference
     allowed: Float[np.ndarray, " quantity"]
-    ess: Float[np.ndarray, " quantity"]  # of chains taken one at a time
+    ess: Float[np.ndarray, " quantity"]  # of all chains together, the lesser of bulk and tail
     rhat: Float[np.ndarray, " quantity"]
     rhat_bound: Float[np.ndarray, " quantity"]  # what chance explains of R-hat
-    enough: Bool[np.ndarray, " quantity"]  # effective draws and R-hat that allow a verdict
+    drift: Float[np.ndarray, " quantity"]  # of the first tenth of a chain, in errors
+    enough: Bool[np.ndarray, " quantity"]  # whether the draws can be used, as ``diagnostics`` says
     passed: Bool[np.ndarray, " quantity"]  # enough, and the difference is allowed
 
 
@@ -54,12 +56,15 @@ def compare_with_exact(
 ) -> Verdict:
     """Compare the averages of a run with exact expectations.
 
-    No tolerance is set by hand: a difference, and an R-hat, may be as large as ``chance``, shared
-    by all quantities, allows at the run's own effective sample size. A run with fewer than 400
-    effective draws, counted in chains taken one at a time, does not pass. A right run fails with
-    probability 2 ``chance`` at most, whatever the number of quantities. Of runs with one mean off
-    by 0.2 sd at an ESS of 1000, 96 % are found if there is one quantity and 87 % if there are
+    No tolerance is set by hand: a difference, an R-hat, a drift may be as large as ``chance``,
+    shared by all quantities, allows at the run's own effective sample size. Draws that
+    ``diagnostics`` would not use do not pass. A right run fails with probability 3 ``chance`` at
+    most if it has effective draws enough, whatever the number of quantities. Of runs with one mean
+    off by 0.2 sd at an ESS of 1000, 96 % are found if there is one quantity and 87 % if there are
     twenty; off by 0.1 sd at 4000, 97 % and 88 % (2000 simulated runs, ``tests/test_verify.py``).
+
+    Standard deviation and error are the median chain's, so that a chain that is stuck elsewhere
+    widens neither.
 
     Args:
         draws: pytree like the target's position, leading axes [chain, draw]; with exact values, the
@@ -88,18 +93,27 @@ def compare_with_exact(
             f"draws, target: given {values.shape[2:]} quantities and {exact.shape} exact values"
         )
     values, exact = values.reshape(num_chains, num_draws, -1), exact.ravel()
-    found, spread = summarize(values), values.std(axis=(0, 1))
+    found, sizes = summaries.summarize(values), values.shape[:2]
+    spread = np.median(values.std(axis=1), axis=0)
     spread = np.where(spread > 0, spread, np.nan)  # what never moved has no error
-    difference, error = (values.mean(axis=(0, 1)) - exact) / spread, standard_error(values) / spread
-    bound = rhat_bound(found.ess_alone, exact.size, num_draws, num_chains, chance)
-    # both false where nothing moved: NaN
-    enough = (found.ess_alone >= LEAST_ESS) & (found.rhat <= bound)
+    ess = summaries.ess_of_median_chain(values)
+    difference, error = (values.mean(axis=(0, 1)) - exact) / spread, 1 / np.sqrt(ess)
+    each = [
+        diagnostics.of_summaries(
+            {"quantity": take(found, np.s_[i : i + 1])}, sizes, exact.size, chance
+        )
+        for i in range(exact.size)
+    ]
+    enough = np.array([one.ok for one in each], bool)
     # The error is itself estimated, hence Student's t.
-    allowed = (
-        bias + stats.t.isf(chance / 2 / exact.size, np.maximum(found.ess_alone, 10) / 5) * error
-    )
+    allowed = bias + stats.t.isf(chance / 2 / exact.size, np.maximum(ess, 10) / 5) * error
+    # false where nothing moved: NaN
     passed = enough & (np.abs(difference) <= allowed)
-    return Verdict(difference, error, allowed, found.ess_alone, found.rhat, bound, enough, passed)
+    bound = np.array([one.rhat_bound[0] for one in each])
+    least = np.minimum(found.ess_bulk, found.ess_tail)
+    return Verdict(
+        difference, error, allowed, least, found.rhat, bound, found.drift, enough, passed
+    )
 
 
 @partial(jax.jit, static_argnums=0)

@@ -24,20 +24,18 @@ def gate(
 ) -> dict:
     """Diagnose predictions and log density: what is nearest to its bound, and whether mixed.
 
-    ``ess`` is the least of chains taken one at a time, which has to be 400; ``ess_of_predictions``
-    that of all chains together, the least over points.
+    ``ess`` is the least of bulk and tail, all chains together, predictions and log density;
+    ``ess_of_predictions`` that of predictions.
     """
-    found = diagnostics.summarize({"predictions": p, "log density": log_density})
+    found = diagnostics.of_quantities({"predictions": p, "log density": log_density})
     nearest = np.argmax(found.rhat - found.rhat_bound)
+    of_kinds = np.minimum(found.ess_bulk, found.ess_tail)
     return {
         "rhat": float(found.rhat[nearest]),
         "rhat_bound": float(found.rhat_bound[nearest]),
-        "ess": float(found.ess_alone.min()),
-        "ess_of_predictions": effective(p),
-        "mixed": bool(
-            (found.rhat <= found.rhat_bound).all()
-            and found.ess_alone.min() >= diagnostics.LEAST_ESS
-        ),
+        "ess": float(of_kinds.min()),
+        "ess_of_predictions": float(of_kinds[0]),
+        "mixed": found.ok,
     }
 
 

@@ -8,6 +8,8 @@ import numpy as np
 from jaxtyping import ArrayLike
 from scipy import stats
 
+from experiments.methods.runs import check_of
+
 # Of NLL; attribution.py, in experiments/pages/what_the_gain_is_made_of, fixed it before any result.
 THRESHOLD = 0.005
 
@@ -28,8 +30,8 @@ def within_bounds(check: dict) -> bool:
 
 
 def mixed(check: dict) -> bool:
-    """Whether chains have mixed by the book's rule: R-hat, and 400 effective draws or more."""
-    return within_bounds(check) and min(check["ess"].values()) >= 400
+    """Whether draws can be used, by the measurements that a stored check has kept."""
+    return check_of(check).ok
 
 
 def arms() -> dict:

@@ -45,7 +45,7 @@ def test_a_network_grows_too_certain_on_four_of_five_training_sets():
 def test_chains_have_mixed_under_the_narrow_prior_and_are_short_of_draws_under_the_wide():
     narrow, wide = ([row["check"] for row in found(name)] for name in (NARROW_POSTERIOR, POSTERIOR))
     assert len(narrow) == len(wide) == 5 and all(map(mixed, narrow)) and not any(map(mixed, wide))
-    assert all(within_bounds(check) and check["ess"]["predictions"] > 200 for check in wide)
+    assert all(within_bounds(check) and check["ess_alone"]["predictions"] > 200 for check in wide)
 
 
 @says(

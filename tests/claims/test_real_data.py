@@ -139,8 +139,8 @@ def test_every_rhat_is_within_its_bound_and_some_standard_deviations_are_short_o
     for what in ("family", "cell", "site", "plan"):
         for (_, arm), row in arms(what).items():
             for check in row.get("checks", []):
-                assert within_bounds(check) and check["ess"]["log density"] >= 400
-                assert check["ess"]["predictions"] >= 1000
+                assert within_bounds(check) and check["ess_alone"]["log density"] >= 400
+                assert check["ess_alone"]["predictions"] >= 1000
                 short |= set() if check["mixed"] else {arm}
     assert short and not short & {LINES, CURVES, SHIFTED, ALONE}
 

@@ -209,7 +209,6 @@ def row(variant, scored):
         "rhat_bound": [
             check["rhat_bound"][kind] for check, kind in zip(checks, nearest, strict=True)
         ],
-        "ess": [min(check["ess"].values()) for check in checks],
         "log_evidence": evidence_estimates.log_evidence(values.reshape(len(POWERS), -1), POWERS),
         "log_evidence_error": evidence_estimates.log_evidence_error(values, POWERS),
         "log_copies": evidence_estimates.log_copies(

@@ -20,6 +20,7 @@ SETTINGS = {
     "num_redraws": 8,
     "num_warmup": 300,
     "num_samples": 800,
+    "target_acceptance": 0.95,  # at 0.8 up to one trajectory in a hundred diverges
     "exchanges": 200,
     "seed": 3014,
 }
@@ -27,14 +28,18 @@ SETTINGS = {
 
 def units():
     """A data set each."""
-    sizes = {"num_tasks": 18} | {
-        "num_warmup": SETTINGS["num_warmup"],
-        "num_samples": SETTINGS["num_samples"],
-    }
+    names = "num_warmup", "num_samples", "target_acceptance"
+    sizes = {"num_tasks": 18} | {name: SETTINGS[name] for name in names}
     return {f"data set {i + 1}": {"redraw": i, **sizes} for i in range(SETTINGS["num_redraws"])}
 
 
-SMALL = {"redraw": 0, "num_tasks": 6, "num_warmup": 200, "num_samples": 400}
+SMALL = {
+    "redraw": 0,
+    "num_tasks": 6,
+    "num_warmup": 200,
+    "num_samples": 400,
+    "target_acceptance": 0.95,
+}
 
 
 def unit(redraw, **sizes):
