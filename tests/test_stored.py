@@ -13,7 +13,8 @@ def test_most_chains_of_the_rivals_have_mixed():
     few = [
         sum(not mixed(check) for check in row["check"])
         for name, row in rows(RIVALS).items()
-        if "check" in row and not name.startswith("shared, N+(0, 1)")  # the network itself
+        # but the network itself, and what page and test say of the latent angle
+        if "check" in row and not name.startswith(("shared, N+(0, 1)", "latent angle"))
     ]
     assert max(few) <= 2 and sum(few) <= 6
 
