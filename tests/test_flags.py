@@ -5,11 +5,17 @@ is said.
 import helpers
 
 import os
+import platform
 import re
 import subprocess
 import sys
+import tomllib
 
+import jax
+import jax.numpy as jnp
+import pytest
 from chapters import ROOT
+from packaging.specifiers import SpecifierSet
 
 PRINT = "import os, jax; jax.numpy.zeros(1); print(os.environ.get('XLA_FLAGS'), jax.device_count())"
 
@@ -94,3 +100,44 @@ def test_the_lock_has_the_jaxlib_that_knows_the_flags():
     assert re.findall(r"^jaxlib==(\S+)", (ROOT / "requirements.txt").read_text(), flags=re.M) == [
         helpers.JAXLIB
     ]
+
+
+def test_xla_does_what_its_options_ask_for():
+    """It takes unknown words in ``xla_backend_extra_options`` without a word, so that the program
+    must show that they work.
+    """
+
+    def both(x):
+        loop = jax.lax.scan(lambda c, _: (0.9 * c, None), x, length=30)[0]  # over 40 KB
+        sums = (x.reshape(100, 100) ** 2).sum(axis=1)  # of more than 16 KB
+        return loop, sums, jnp.sin(x) + 1, jnp.sin(x) * x
+
+    program = jax.jit(both).lower(jnp.ones(10_000)).compile().as_text()
+    assert 'xla_cpu_small_call="true"' in program  # small_while_loop_byte_threshold
+    assert re.search(r"= \(f32\[.*\) fusion\(", program)  # use_multi_output_fusion
+    assert "ynn_fusion" not in program  # ynn_fusion_type=-reduce
+
+
+@pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"), reason="reads its code")
+def test_a_scan_stores_a_draw_without_a_walk_through_all_of_them():
+    """That of jaxlib 0.11.1 does not (jax #40101), by a loop in its machine code, up to their size
+    in bytes; what XLA prints of the program (HLO) is the same with it and without.
+    """
+    steps = 5003
+
+    def draws(x):
+        return jax.lax.scan(lambda c, _: (0.9 * c, c), x, length=steps)[1]
+
+    compiled = jax.jit(draws).lower(jnp.zeros(3)).compile()
+    program = compiled.runtime_executable().serialize()
+    assert steps.to_bytes(4, "little") in program  # how often the scan turns: code is there to read
+    assert (3 * 4 * steps).to_bytes(4, "little") not in program
+
+
+def test_python_3_11_alone_holds_jax_back():
+    """Its last JAX is the pinned one. Whoever drops it is told here that the pin has no other
+    reason: CONTRIBUTING.md has what changes with a newer one.
+    """
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f"jax=={helpers.JAXLIB}" in project["dependencies"]
+    assert "3.11" in SpecifierSet(project["requires-python"])
