@@ -1,5 +1,5 @@
-"""One chain of the book's sampler, as two programs: NUTS for warm-up, then random-length HMC for
-the draws.
+"""One chain of the book's sampler, as two programs: NUTS for warm-up, then random-length HMC, one
+stretch of turns after the other.
 
 ``mcmc.sample`` lets ``compiled`` compile them and runs them for every chain. A log density takes a
 position, then a task and data if there are any.
@@ -17,9 +17,12 @@ import blackjax
 import jax
 import jax.numpy as jnp
 import numpy as np
-from blackjax.adaptation.step_size import dual_averaging_adaptation
+from blackjax.adaptation.step_size import DualAveragingAdaptationState, dual_averaging_adaptation
+from blackjax.mcmc.dynamic_hmc import DynamicHMCState
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, UInt32
+
+BLOCK = 250  # turns of a chain that a program takes at most, and then gives back
 
 
 class Stats(NamedTuple):
@@ -36,10 +39,31 @@ class Learnt(NamedTuple):
     """What the no-U-turn part leaves to the draws, of each unit: a chain of a task."""
 
     position: Any  # where it ends
+    log_density: Float[Array, "*unit"]  # there
+    gradient: Float[Array, "*unit parameter"]  # of the density, there
     step_size: Float[Array, "*unit"]
     log_inverse_metric: Float[Array, "*unit parameter"]  # of the diagonal
+    # over the last third of the no-U-turn draws:
     num_steps: Float[Array, "*unit"]  # mean length of a trajectory
     at_limit: Float[Array, "*unit"]  # share of trajectories that ended at the largest tree depth
+    mean_log_density: Float[Array, "*unit"]
+
+
+class Going(NamedTuple):
+    """All that a chain needs to go on, of each unit: arrays."""
+
+    position: Any  # where it is
+    log_density: Float[Array, "*unit"]  # there
+    gradient: Float[Array, "*unit parameter"]  # of the density, there
+    key_length: UInt32[Array, "*unit word"]  # of the next trajectory's length, as ``key_data``
+    key_tuning: UInt32[Array, "*unit word"]  # of all turns that tune
+    key_draws: UInt32[Array, "*unit word"]  # of all turns that draw
+    adaptation: DualAveragingAdaptationState  # of the step size
+    target_acceptance: Float[Array, "*unit"]  # mean that the step size is tuned to
+    inverse_metric: Float[Array, "*unit parameter"]  # the diagonal
+    mean_steps: Float[Array, "*unit"]  # a trajectory has 1 to 2 m - 1 steps, m rounded up
+    num_tuning: Int[Array, "*unit"]  # so many turns, the first, tune the step size
+    turn: Int[Array, "*unit"]  # turns that it has taken
 
 
 @partial(jax.jit, static_argnums=range(4))
@@ -71,93 +95,120 @@ def warm_up(
     """
     start, unravel, flat_density = _flat(log_density, position, task, data)
 
-    def length(state, info, adaptation):
+    def seen(state, info, adaptation):
         # counted anew in every window of the metric
         progress.report(number, adaptation.ss_state.step, every=10)
-        return info.num_integration_steps
+        return info.num_integration_steps, state.logdensity
 
     warmup = blackjax.staged_adaptation(
         blackjax.nuts,
         flat_density,
         "fisher_diag",
         target_acceptance_rate=target_acceptance,
-        adaptation_info_fn=length,
+        adaptation_info_fn=seen,
         max_num_doublings=max_tree_depth,
     )
-    (state, parameters), lengths = warmup.run(jax.random.wrap_key_data(key), start, num_draws)
-    metric, last = jnp.log(parameters["inverse_mass_matrix"]), lengths[-(num_draws // 3) :]
-    at_limit = (last >= 2**max_tree_depth - 1).mean()
-    return Learnt(unravel(state.position), parameters["step_size"], metric, last.mean(), at_limit)
+    (state, parameters), found = warmup.run(jax.random.wrap_key_data(key), start, num_draws)
+    lengths, log_densities = (values[-(num_draws // 3) :] for values in found)
+    return Learnt(
+        unravel(state.position),
+        state.logdensity,
+        state.logdensity_grad,
+        parameters["step_size"],
+        jnp.log(parameters["inverse_mass_matrix"]),
+        lengths.mean(),
+        (lengths >= 2**max_tree_depth - 1).mean(),
+        log_densities.mean(),
+    )
 
 
-@partial(jax.jit, static_argnums=range(4))
-def draw(
-    log_density, num_tuning, num_samples, target_acceptance, key, learnt, task, data, number=None
-):
-    """Tune the step size by dual averaging, then draw by HMC (Neal 2011, section 4.2).
+def begin(key, learnt, num_tuning, target_acceptance):
+    """Return a chain before its first turn, ``Going``, no leading axis.
 
-    Each trajectory has a length of its own, 1 to ``2 m - 1`` steps, each as likely, where ``m`` is
-    ``learnt.num_steps`` rounded up. Returns draws and ``Stats``, leading axis [draw], and the step
-    size.
+    Args:
+        key: data of a random key, as ``jax.random.key_data`` returns.
+        learnt: as ``warm_up`` returns; or with a metric and a length that chains share.
+        num_tuning: so many turns tune the step size, by dual averaging.
+        target_acceptance: mean acceptance that it is tuned to.
+    """
+    keys = jax.random.key_data(jax.random.split(jax.random.wrap_key_data(key), 3))
+    key_tuning, key_draws, key_length = keys
+    return Going(
+        *learnt[:3],
+        key_length,
+        key_tuning,
+        key_draws,
+        dual_averaging_adaptation(target_acceptance)[0](learnt.step_size),
+        jnp.asarray(target_acceptance, learnt.step_size.dtype),
+        jnp.exp(learnt.log_inverse_metric),
+        learnt.num_steps,
+        jnp.int32(num_tuning),
+        jnp.int32(0),
+    )
+
+
+@partial(jax.jit, static_argnums=range(2))
+def stretch(log_density, size, going, count, task, data):
+    """Let a chain take turns, by HMC (Neal 2011, section 4.2); no leading axis.
+
+    Its first turns tune the step size by dual averaging, the others draw with the one found. Each
+    trajectory has a length of its own, 1 to ``2 m - 1`` steps, each as likely, where ``m`` is the
+    mean length rounded up. A turn depends on its number and not on how many there are: stretches of
+    any lengths give the bits of one long stretch, and one program serves them all.
 
     Args:
         log_density: of one position, then of the task and the data.
-        num_tuning: draws that tune the step size and are thrown away.
-        num_samples: draws that are kept.
-        target_acceptance: mean acceptance that the step size is tuned to.
-        key: data of a random key, as ``jax.random.key_data`` returns.
-        learnt: of one unit, as ``warm_up`` returns.
+        size: the most turns of a stretch.
+        going: the chain, as ``begin`` or a stretch before this one returns.
+        count: how many turns it takes, at most ``size``.
         task, data: what the density takes beside the position; None for none.
-        number: of the line that draws are reported to; None for none.
+
+    Returns the chain, draws and ``Stats``, leading axis [size]. Those beyond ``count`` are 0.
     """
-    start, unravel, flat_density = _flat(log_density, learnt.position, task, data)
-    inverse_metric = jnp.exp(learnt.log_inverse_metric)
-    one_turn = turn(flat_density, inverse_metric, learnt.num_steps, target_acceptance)
-    key_tuning, key_draws, key_length = jax.random.split(jax.random.wrap_key_data(key), 3)
-    init, _, final = dual_averaging_adaptation(target_acceptance)
+    start, unravel, flat_density = _flat(log_density, going.position, task, data)
+    one_turn = turn(flat_density, going)
+    key = jax.random.wrap_key_data(going.key_length)
+    state = DynamicHMCState(start, going.log_density, going.gradient, key)
+    carry = state, going.adaptation
 
-    def one_draw(carry, inputs):
-        *inputs, step = inputs
-        found = one_turn(carry, inputs)
-        progress.report(number, step, every=-(-num_samples // 50))
-        return found
+    def kept_turn(i, pair):
+        carry, kept = pair
+        carry, found = one_turn(carry, going.turn + i)
+        return carry, jax.tree.map(lambda rows, row: rows.at[i].set(row), kept, found)
 
-    state = blackjax.dynamic_hmc.init(start, flat_density, key_length)
-    keys = jnp.concatenate(
-        [jax.random.split(key_tuning, num_tuning), jax.random.split(key_draws, num_samples)]
-    )
-    steps = None if number is None else jnp.arange(1, len(keys) + 1)
-    turns = keys, jnp.arange(num_tuning + num_samples) < num_tuning, steps
-    (_, adaptation), drawn = jax.lax.scan(one_draw, (state, init(learnt.step_size)), turns)
-    vectors, stats = jax.tree.map(lambda a: a[num_tuning:], drawn)
-    return jax.vmap(unravel)(vectors), stats, final(adaptation)
+    _, row = jax.eval_shape(one_turn, carry, going.turn)
+    kept = jax.tree.map(lambda leaf: jnp.zeros((size, *leaf.shape), leaf.dtype), row)
+    (state, adaptation), drawn = jax.lax.fori_loop(0, count, kept_turn, (carry, kept))
+    vector, *there, key = state
+    going = Going(unravel(vector), *there, jax.random.key_data(key), *going[4:])
+    vectors, stats = drawn
+    going = going._replace(adaptation=adaptation, turn=going.turn + count)
+    return going, jax.vmap(unravel)(vectors), stats
 
 
-def turn(
-    flat_density: Callable,
-    inverse_metric: Float[Array, " parameter"],
-    mean_steps: Float[Array, ""],
-    target_acceptance: float,
-) -> Callable:
-    """Return one draw of a chain, ``f((state, adaptation), (key, tuning))``, for ``lax.scan``.
+def turn(flat_density: Callable, going: Going) -> Callable:
+    """Return one turn of a chain, ``f((state, adaptation), number)``.
 
-    It follows one trajectory and, if it is ``tuning``, learns of the step size. It returns the pair
-    that goes on, and position and ``Stats`` of the draw.
+    It follows one trajectory and, if the turn of that number is one that tunes, learns of the step
+    size. It returns the pair that goes on, and position and ``Stats`` of the draw.
 
     Args:
         flat_density: of a position as one vector.
-        inverse_metric: the diagonal.
-        mean_steps: a trajectory has 1 to ``2 m - 1`` steps, ``m`` being this number rounded up.
-        target_acceptance: mean acceptance that the step size is tuned to.
+        going: the chain; its metric, lengths, keys and target are used.
     """
-    most = 2 * jnp.ceil(mean_steps).astype(int)
+    inverse_metric, most = going.inverse_metric, 2 * jnp.ceil(going.mean_steps).astype(int)
     kernel = blackjax.dynamic_hmc.build_kernel(
         integration_steps_fn=lambda key: jax.random.randint(key, (), 1, most)
     )
-    _, update, final = dual_averaging_adaptation(target_acceptance)
+    _, update, final = dual_averaging_adaptation(going.target_acceptance)
 
-    def one_turn(carry, inputs):
-        (state, adaptation), (key, tuning) = carry, inputs
+    def one_turn(carry, number):
+        state, adaptation = carry
+        tuning = number < going.num_tuning
+        # Folding a number in gives what ``jax.random.split`` has at that place, of any length.
+        key = jnp.where(tuning, going.key_tuning, going.key_draws)
+        number = jnp.where(tuning, number, number - going.num_tuning)
+        key = jax.random.fold_in(jax.random.wrap_key_data(key), number)
         # One kernel, hence one program to compile, serves the tuning and the draws.
         step_size = jnp.where(tuning, jnp.exp(adaptation.log_step_size), final(adaptation))
         moved, info = kernel(key, state, flat_density, step_size, inverse_metric)
@@ -176,36 +227,47 @@ def turn(
 def compiled(
     pool: ThreadPoolExecutor,
     log_density: Callable,
-    lengths: tuple[int, int, int],
-    target_acceptance: float,
-    max_tree_depth: int,
+    settings: tuple[int, float, int],
     unit: tuple,
-    common: tuple,
+    data: Any,
+    number: Any = None,
 ) -> tuple[Future, Future]:
-    """Return ``warm_up`` and ``draw`` as programs that the threads of a pool compile.
+    """Return ``warm_up`` and ``stretch`` as programs that the threads of a pool compile.
 
-    The first takes ``(key, position, task, *common)``, the second ``(key, learnt, task, *common)``,
-    of one unit.
+    The first takes ``(key, position, task, data, number)``, the second ``(going, count, task,
+    data)``, of one unit.
 
     Args:
         pool: whose threads compile.
         log_density: of one position, then of the task and the data.
-        lengths: how many draws the no-U-turn part, the tuning of the step size and the sampling
-            take.
-        target_acceptance, max_tree_depth: as of ``warm_up``.
+        settings: number of no-U-turn draws, target acceptance and tree depth, as of ``warm_up``.
         unit: key, position and task of any unit, for their shapes and types.
-        common: what all units share: data, and the number of a line if there is one.
+        data: what all units share.
+        number: of a line, if there is one.
     """
-    num_nuts, *num_others = lengths
     key, _, task = unit
     with mixed_types():  # the density itself has just been evaluated under the caller's rules
-        settings = log_density, num_nuts, target_acceptance, max_tree_depth
-        first = warm_up.lower(*settings, *unit, *common)
-        warm_up_program = pool.submit(first.compile)  # while the draws are traced
-        learnt = jax.tree.map(lambda a: np.ones(a.shape, a.dtype), first.out_info)
-        settings = log_density, *num_others, target_acceptance
-        second = draw.lower(*settings, key, learnt, task, *common)
-    return warm_up_program, pool.submit(second.compile)
+        first = warm_up.lower(log_density, *settings, *unit, data, number)
+        warm_up_program = pool.submit(first.compile)  # while the turns are traced
+        going = jax.eval_shape(begin, key, first.out_info, 0, 0.0)
+    return warm_up_program, compiled_stretch(pool, log_density, going, task, data)
+
+
+def compiled_stretch(
+    pool: ThreadPoolExecutor, log_density: Callable, going: Going, task: Any, data: Any
+) -> Future:
+    """Return ``stretch`` as a program of ``(going, count, task, data)`` that a thread compiles.
+
+    Args:
+        pool: whose thread compiles.
+        log_density: of one position, then of the task and the data.
+        going, task: of any unit, for their shapes and types.
+        data: what all units share.
+    """
+    with mixed_types():
+        return pool.submit(
+            stretch.lower(log_density, BLOCK, going, np.int32(0), task, data).compile
+        )
 
 
 def _flat(log_density, position, task, data):

@@ -9,46 +9,25 @@ draws do not depend on how many cores.
     posterior = mcmc.sample(key, log_density, starts, data=observed)
     starts_of_tasks = mcmc.normal_starts(key_start, shapes, (18, 4))
     posterior = mcmc.sample(key, log_density, starts_of_tasks, tasks=observed)
+    longer = mcmc.extend(posterior, log_density, 5000, tasks=observed)
 """
 
-from helpers import checks, hmc
+from helpers import chains, checks, hmc, warmups
 from helpers import progress as lines
-from helpers.common import stack, take
 from helpers.hmc import Stats
+from helpers.warmups import Warmup
 
 import os
-import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key
-
-# By how much the mean log inverse metric of a chain may differ from the median chain's; one that
-# differs by more is stuck.
-MAX_LOG_METRIC_DIFFERENCE = np.log(100.0)
-
-
-class Warmup(NamedTuple):
-    """What warm-up learnt, of each chain that went on: leading axis [chain]; with tasks, [task,
-    chain].
-    """
-
-    step_size: Float[Array, "*chain"]
-    # the diagonal, in the order of ``ravel_pytree``; shared by a posterior's chains
-    inverse_metric: Float[Array, "*chain parameter"]
-    mean_steps: Float[Array, "*chain"]  # mean length of a trajectory, m; shared likewise
-    # share of the no-U-turn trajectories that ended at ``max_tree_depth``
-    at_limit: Float[Array, "*chain"]
-    chain: Int[Array, "*chain"]  # its index among the starts
-    # whether what it learnt entered the averages: that of a chain that is stuck does not
-    shared: Bool[Array, "*chain"]
-    seconds: Float[Array, "*chain"]  # of its core, compiling left out
+from jaxtyping import Array, Int, Key
 
 
 class Posterior(NamedTuple):
@@ -59,6 +38,8 @@ class Posterior(NamedTuple):
     draws: Any
     stats: Stats
     warmup: Warmup | None = None  # None where another sampler drew
+    # what each chain needs to go on, leading axes [chain], with tasks [task, chain]; None likewise
+    going: hmc.Going | None = None
 
 
 def normal_starts(
@@ -124,7 +105,7 @@ def sample(
     Args:
         log_density: up to a constant, in nats, of one position; then of a task if there are tasks,
             then of the data if there are any. A second call with the same function and shapes
-            compiles nothing again.
+            compiles nothing again, whatever ``num_samples`` is.
         initial_positions: pytree of dispersed starts, leading axis [chain]; with tasks, [task,
             chain].
         data: what all chains share, any pytree.
@@ -148,148 +129,154 @@ def sample(
     FloatingPointError: more than half of the chains, or one that was chosen, whose warm-up is not
         finite; draws or densities that are not.
     """
-    batch = _check(
-        initial_positions, tasks, num_warmup, num_samples, target_acceptance, max_tree_depth
-    )
-    # In NumPy, which compiles nothing.
-    positions = jax.tree.map(
-        lambda a: np.asarray(a).reshape(-1, *np.shape(a)[len(batch) :]), initial_positions
-    )
-    tasks = jax.tree.map(lambda a: np.repeat(np.asarray(a), batch[-1], axis=0), tasks)
+    sizes = num_warmup, target_acceptance, max_tree_depth
+    checks.count(num_samples=num_samples)
+    batch = _check(initial_positions, tasks, *sizes)
+    with _working(log_density, data, progress) as work:
+        posterior = _warmed_up(work, key, initial_positions, tasks, batch, sizes, choose)
+        return _drawn(work, posterior, tasks, num_samples)
+
+
+def warm_up(
+    key: Key[Array, ""],
+    log_density: Callable,
+    initial_positions: Any,
+    *,
+    data: Any = None,
+    tasks: Any = None,
+    num_warmup: int = 300,
+    target_acceptance: float = 0.8,
+    max_tree_depth: int = 10,
+    choose: Callable[[Any], Int[np.ndarray, "*task kept"]] | None = None,
+    progress: bool | None = None,
+) -> Posterior:
+    """Return chains that are ready to draw: the posterior of ``sample``, which takes the same
+    arguments, before its first draw. ``extend`` draws from it.
+
+    Args:
+        log_density, initial_positions, data, tasks: what is sampled, and from where.
+        num_warmup: draws of each chain, which are thrown away.
+        target_acceptance, max_tree_depth, choose, progress: how.
+
+    ValueError, FloatingPointError: as ``sample``.
+    """
+    sizes = num_warmup, target_acceptance, max_tree_depth
+    batch = _check(initial_positions, tasks, *sizes)
+    with _working(log_density, data, progress) as work:
+        posterior = _warmed_up(work, key, initial_positions, tasks, batch, sizes, choose)
+    return jax.device_put(posterior)
+
+
+def extend(
+    posterior: Posterior,
+    log_density: Callable,
+    num_samples: int = 1000,
+    *,
+    data: Any = None,
+    tasks: Any = None,
+    progress: bool | None = None,
+) -> Posterior:
+    """Let the chains of a posterior draw on, by what their warm-up learnt.
+
+    Returned are all draws, the old ones and the new ones: those of one longer run, bit for bit.
+
+    Args:
+        posterior: as ``sample``, ``warm_up`` or this function returns.
+        log_density, data, tasks: what it was drawn from, as of ``sample``.
+        num_samples: how many more draws of each chain.
+        progress: whether a line says how far it is, as of ``sample``.
+
+    ValueError: a posterior whose chains cannot go on, shapes that do not fit, another density than
+        the chains'.
+    FloatingPointError: draws or densities that are not finite.
+    """
+    checks.count(num_samples=num_samples)
+    _check_going(posterior, log_density, tasks, data)
+    with _working(log_density, data, progress) as work:
+        return _drawn(work, posterior, tasks, num_samples)
+
+
+@contextmanager
+def _working(log_density, data, progress):
     data = jax.tree.map(jnp.asarray, data)
-    _check_start(log_density, positions, tasks, data, batch)
-    keys = np.asarray(jax.random.key_data(jax.random.split(key, (2, int(np.prod(batch))))))
-    num_nuts = 3 * num_warmup // 4
-    lengths = num_nuts, num_warmup - num_nuts, num_samples
     with ThreadPoolExecutor(cores()) as pool, lines.line(progress) as shown:
-        common = (data,) if shown is None else (data, lines.number(shown))
-        units = keys[0], positions, tasks
-        settings = log_density, lengths, target_acceptance, max_tree_depth
-        warm_up, draw = hmc.compiled(pool, *settings, take(units, 0), common)
-        run_units = partial(_run_units, pool, shown, common)
-        learnt, seconds = run_units("warm-up", num_nuts, warm_up.result(), units)
-        chain = _going_on(learnt, choose, batch)
-        first_unit = batch[-1] * np.arange(np.prod(batch[:-1], dtype=int))  # of each task
-        rows = (chain + first_unit.reshape(*batch[:-1], 1)).ravel()
-        batch = chain.shape
-        learnt, tasks, seconds = take((learnt, tasks, seconds), rows)
-        learnt, shared = _share(learnt, batch)
-        units = keys[1][: len(rows)], learnt, tasks
-        (*drawn, step_size), more = run_units("draws", sum(lengths[1:]), draw.result(), units)
-    metric, seconds = np.exp(learnt.log_inverse_metric), seconds + more
-    warmup = Warmup(
-        step_size, metric, learnt.num_steps, learnt.at_limit, chain.ravel(), shared, seconds
-    )
-    posterior = Posterior(*jax.device_put(_by_chain((*drawn, warmup), batch)))
-    bad = np.argwhere(~_finite((posterior.draws, posterior.stats), batch))
+        yield chains.Work(pool, shown, log_density, data)
+
+
+def _warmed_up(work, key, positions, tasks, batch, sizes, choose):
+    """Return a posterior of no draws, in NumPy."""
+    warmup, going = warmups.learn(work, key, positions, tasks, batch, sizes, choose)
+    batch = going.turn.shape
+    shapes = chains.stretch(work, going, tasks).out_info[1:]
+    none = jax.tree.map(lambda a: np.empty((*batch, 0, *a.shape[1:]), a.dtype), shapes)
+    return Posterior(*none, warmup, going)
+
+
+def _drawn(work, posterior, tasks, num_samples):
+    """Return a posterior with so many more draws."""
+    batch = np.shape(posterior.going.turn)
+    draws, stats, warmup, going = chains.by_unit(posterior, batch)
+    stretch = chains.stretch(work, posterior.going, tasks)
+    tasks = chains.of_units(tasks, batch)
+
+    def longer(old):
+        rows = np.empty((len(old), old.shape[1] + num_samples, *old.shape[2:]), old.dtype)
+        rows[:, : old.shape[1]] = old
+        return rows
+
+    drawn = jax.tree.map(longer, (draws, stats))
+    going, more = chains.turns(work, "draws", stretch, going, tasks, num_samples, drawn)
+    warmup = warmup._replace(seconds=warmup.seconds + more)
+    bad = np.argwhere(~chains.finite(drawn, batch))
     if len(bad):
         raise FloatingPointError(f"draws of chains {bad.tolist()}: not finite")
-    return posterior
+    return Posterior(*jax.device_put(chains.by_chain((*drawn, warmup, going), batch)))
 
 
-def _run_units(pool, shown, common, phase, num_steps, program, units):
-    """Run a compiled program on every unit; return what it gives, leading axis [unit], and the
-    seconds of each.
-    """
-
-    def run(i):
-        begun = time.perf_counter()
-        found = jax.tree.map(np.asarray, program(*take(units, i), *common))
-        return found, time.perf_counter() - begun
-
-    futures = [pool.submit(run, i) for i in range(len(units[0]))]
-    found = lines.follow(shown, phase, num_steps * len(futures), futures)
-    parts, seconds = zip(*found, strict=True)
-    return stack(parts), np.array(seconds)
-
-
-def _by_chain(tree, batch):
-    """Return a tree with leading axis [unit] with the leading axes of ``batch``."""
-    return jax.tree.map(lambda leaf: leaf.reshape(*batch, *leaf.shape[1:]), tree)
-
-
-def _going_on(learnt, choose, batch):
-    """Return which chains of each posterior go on, [*task, kept]."""
-    finite = _finite(learnt, batch)
-    lost = np.argwhere(~finite).tolist()
-    if choose is not None:
-        kept = np.asarray(choose(_by_chain(learnt.position, batch)))
-        _check_choice(kept, batch)
-        if not np.take_along_axis(finite, kept, axis=-1).all():
-            raise FloatingPointError(f"choose kept {kept.tolist()}; not finite: {lost}")
-        return kept
-    count, message = finite.sum(axis=-1).min(), f"warm-up of chains {lost}: not finite"
-    if 2 * count < batch[-1]:
-        raise FloatingPointError(message)
-    if count < batch[-1]:
-        message = f"{message}; {count} of {batch[-1]} chains go on"
-        warnings.warn(message, RuntimeWarning, stacklevel=3)
-    return np.argsort(~finite, axis=-1, kind="stable")[..., :count]
-
-
-def _check_choice(kept, batch):
-    """Check that the indices of the chosen chains are [*task, kept], of chains, each once."""
-    fits = kept.ndim == len(batch) and kept.shape[:-1] == batch[:-1] and kept.size
-    known = fits and kept.dtype.kind == "i" and np.isin(kept, range(batch[-1])).all()
-    if not known or (np.diff(np.sort(kept, axis=-1)) == 0).any():
-        expected = f"integers {[*batch[:-1], 'kept']} from 0 to {batch[-1] - 1}, none twice"
-        raise ValueError(f"choose: gave {kept.tolist()}, expected {expected}")
-
-
-def _share(learnt, batch):
-    """Give the chains of a posterior one metric and one mean length; return whose entered the
-    averages, [*unit].
-    """
-    size = learnt.log_inverse_metric.mean(axis=-1).reshape(batch)
-    shared = np.abs(size - np.median(size, axis=-1, keepdims=True)) <= MAX_LOG_METRIC_DIFFERENCE
-    shared |= ~shared.any(axis=-1, keepdims=True)
-
-    def mean(values):
-        of_chains = values.reshape(*batch, *values.shape[1:])
-        where = shared.reshape(*batch, *[1] * (values.ndim - 1))
-        found = of_chains.mean(axis=len(batch) - 1, keepdims=True, where=where)
-        return np.broadcast_to(found, of_chains.shape).reshape(values.shape)
-
-    learnt = learnt._replace(
-        log_inverse_metric=mean(learnt.log_inverse_metric), num_steps=mean(learnt.num_steps)
-    )
-    return learnt, shared.ravel()
-
-
-def _check(positions, tasks, num_warmup, num_samples, target_acceptance, max_tree_depth):
+def _check(positions, tasks, num_warmup, target_acceptance, max_tree_depth):
     """Check the arguments before any work; return the batch shape, [chain] or [task, chain]."""
-    checks.count(num_samples=num_samples, max_tree_depth=max_tree_depth)
+    checks.count(max_tree_depth=max_tree_depth)
     checks.count(least=20, num_warmup=num_warmup)
     checks.number(high=1.0, target_acceptance=target_acceptance)
     batch = checks.leading(
         "initial_positions", positions, ("chain",) if tasks is None else ("task", "chain")
     )
+    _check_tasks(tasks, batch)
+    return batch
+
+
+def _check_tasks(tasks, batch):
     of_tasks = {jnp.shape(leaf)[:1] for leaf in jax.tree.leaves(tasks)}
     if tasks is not None and of_tasks != {batch[:1]}:
         raise ValueError(
             f"tasks: given leading axes {sorted(of_tasks)}, expected {batch[:1]}, one entry a task"
         )
-    return batch
 
 
-@partial(jax.jit, static_argnums=0)
-def _densities(log_density, positions, tasks, data):
-    def one(position, task):
-        return log_density(position, *[part for part in (task, data) if part is not None])
-
-    return jax.vmap(one)(positions, tasks)
-
-
-def _check_start(log_density, positions, tasks, data, batch):
-    values = _densities(log_density, positions, tasks, data)
-    bad = np.argwhere(~np.isfinite(np.asarray(values).reshape(batch)))
-    if len(bad):
-        given = f"the log density is not finite at {bad.tolist()}"
-        raise ValueError(f"initial_positions: {given}, expected a finite start")
-
-
-def _finite(tree, batch):
-    """Whether all numbers of each chain are finite, [*task, chain]."""
-    return np.logical_and.reduce(
-        [np.isfinite(leaf).reshape(*batch, -1).all(axis=-1) for leaf in jax.tree.leaves(tree)]
-    )
+def _check_going(posterior, log_density, tasks, data):
+    """Check that chains can go on, and that it is their density that is given."""
+    draws, stats, warmup, going = posterior
+    if going is None or warmup is None:
+        raise ValueError(
+            "posterior: given one without ``going`` and ``warmup``, expected what ``mcmc.sample``, "
+            "``mcmc.warm_up`` or ``mcmc.extend`` returned"
+        )
+    batch, axes = np.shape(going.turn), ("chain",) if tasks is None else ("task", "chain")
+    if len(batch) != len(axes):
+        raise ValueError(f"posterior: given chains {list(batch)}, expected {list(axes)}")
+    _check_tasks(tasks, batch)
+    each = (*batch, np.shape(stats.log_density)[-1])
+    shapes = jax.tree.map(lambda a: (*each, *np.shape(a)[len(batch) :]), going.position)
+    given = [np.shape(leaf) for leaf in jax.tree.leaves((draws, stats))]
+    expected = jax.tree.leaves(shapes, is_leaf=lambda part: isinstance(part, tuple))
+    expected += [each] * len(stats)
+    if given != expected:
+        raise ValueError(f"posterior: given draws and statistics {given}, expected {expected}")
+    units = chains.by_unit(going.position, batch), chains.of_units(tasks, batch)
+    values = np.asarray(chains.densities(log_density, *units, data)).reshape(batch)
+    kept = np.asarray(going.log_density)
+    if not np.allclose(values, kept, rtol=1e-3, atol=1e-3):
+        raise ValueError(
+            f"log_density: given {values.tolist()} where the chains are, "
+            f"expected {kept.tolist()}: of other data, or another density"
+        )

@@ -1,8 +1,8 @@
 """A line that says how far a long call is: its phase, its steps, the seconds that are left.
 
-Compiled programs report their steps on the way and compute the same as without a line, so draws are
-the same. The line is tqdm's, a widget in a notebook and text in a terminal; the thread that called
-draws it, ten times a second.
+Compiled programs report their steps on the way, or whoever runs them does between two of them, and
+compute the same as without a line, so draws are the same. The line is tqdm's, a widget in a
+notebook and text in a terminal; the thread that called draws it, ten times a second.
 
     with progress.line(True) as shown, ThreadPoolExecutor() as pool:
         futures = [pool.submit(program, key, progress.number(shown)) for key in keys]
@@ -79,6 +79,12 @@ def report(number: Int[Array, ""] | None, step: Int[Array, ""], every: int, wort
     if number is not None:
         tell = partial(jax.debug.callback, _add, number, every * worth)
         jax.lax.cond(step % every == 0, tell, lambda: None)
+
+
+def add(shown: Line | None, steps: int) -> None:
+    """Say, outside of a program, that so many more steps have been taken, if there is a line."""
+    if shown is not None:
+        _add(shown.number, steps)
 
 
 def _add(number, steps):

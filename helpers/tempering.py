@@ -79,9 +79,11 @@ def warmed_up(
     )
     units = [(one, take(positions, chain), None) for chain, one in enumerate(keys)]
     with mixed_types():
-        program = hmc.warm_up.lower(*settings, *units[0], data).compile()
+        program = hmc.warm_up.lower(*settings, *units[0], data, None).compile()
     with ThreadPoolExecutor(mcmc.cores()) as pool:
-        learnt = list(pool.map(lambda unit: jax.tree.map(np.asarray, program(*unit, data)), units))
+        learnt = list(
+            pool.map(lambda unit: jax.tree.map(np.asarray, program(*unit, data, None)), units)
+        )
     bad = [
         chain
         for chain, one in enumerate(learnt)

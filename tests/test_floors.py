@@ -28,6 +28,8 @@ ORDER = [
     "densities",
     "hierarchical",
     "hmc",
+    "chains",
+    "warmups",
     "mcmc",
     "sgfs",
 ]

@@ -4,7 +4,7 @@ Another processor's rounding gives other draws, so bounds are 5 Monte Carlo stan
 quantities whose effective sample size is large.
 """
 
-from helpers import diagnostics, hmc, mcmc
+from helpers import common, diagnostics, hmc, mcmc
 
 import os
 import subprocess
@@ -421,3 +421,77 @@ def test_impossible_requests_are_refused_before_sampling(change, message, monkey
     arguments = {"initial_positions": starts(), "tasks": TASKS, **change}
     with pytest.raises(ValueError, match=message):
         mcmc.sample(jax.random.key(0), normal, **arguments)
+
+
+def same(one, other):
+    """Whether all arrays but the seconds agree, bit for bit."""
+    return [(np.asarray(a) == b).all() for a, b in zip(drawn(one), drawn(other), strict=True)]
+
+
+def test_a_longer_run_is_the_run_extended_whatever_its_stretches(posterior, monkeypatch):
+    given = jax.random.key(0), normal, starts()
+    more = mcmc.extend(mcmc.sample(*given, tasks=TASKS, num_samples=333), normal, 1, tasks=TASKS)
+    before = len(traces)
+    assert all(same(posterior, mcmc.extend(more, normal, 666, tasks=TASKS)))
+    assert len(traces) == before  # any number of draws is taken by the same programs
+    ready = mcmc.warm_up(*given, tasks=TASKS)
+    assert ready.draws["b"].shape == (3, 2, 0, 2) and ready.stats.energy.shape == (3, 2, 0)
+    assert all(same(posterior, mcmc.extend(ready, normal, tasks=TASKS)))
+    monkeypatch.setattr(hmc, "BLOCK", 7)
+    assert all(same(posterior, draw()))
+    # What does not go on where the chains are, or counts their turns anew, is found.
+    step = more.going._replace(turn=more.going.turn - 1)
+    for going in (mcmc.sample(*given, tasks=TASKS, **SHORT).going, step):
+        other = mcmc.extend(more._replace(going=going), normal, 666, tasks=TASKS)
+        assert (other.draws["b"] != posterior.draws["b"])[..., 334:, :].mean() > 0.9
+
+
+def test_some_chains_or_one_task_or_every_third_draw_go_on(posterior):
+    part = jax.tree.map(
+        lambda leaf: leaf[1:2],
+        mcmc.sample(jax.random.key(0), normal, starts(), tasks=TASKS, num_samples=990),
+    )
+    of_one = {name: leaf[1:2] for name, leaf in TASKS.items()}
+    longer = mcmc.extend(part, normal, 10, tasks=of_one)
+    np.testing.assert_array_equal(longer.draws["b"], posterior.draws["b"][1:2])
+    alone = mcmc.extend(
+        common.take(part, 0), lambda x, task: normal(x, task), 10, data=common.take(of_one, 0)
+    )
+    np.testing.assert_allclose(alone.draws["a"], posterior.draws["a"][1], rtol=1e-3)
+    thin = {name: common.take(getattr(part, name), np.s_[:, :, ::3]) for name in ("draws", "stats")}
+    after = mcmc.extend(part._replace(**thin), normal, 10, tasks=of_one).draws["b"]
+    np.testing.assert_array_equal(after[:, :, 330:], posterior.draws["b"][1:2, :, 990:])
+
+
+def test_a_turn_has_the_key_of_its_number_however_many_there_are():
+    key = jax.random.key(5)
+    folded = [jax.random.fold_in(key, i) for i in range(7)]
+    for count in (7, 100):
+        assert (jax.random.split(key, count)[:7] == jnp.stack(folded)).all()
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"num_samples": 0}, "num_samples: given 0, expected an integer of 1 or more"),
+        ({"going": None}, "posterior: given one without ``going`` and ``warmup``, expected what"),
+        ({"tasks": None}, r"posterior: given chains \[3, 2\], expected \['chain'\]"),
+        (
+            {"tasks": jax.tree.map(lambda a: a[:2], TASKS)},
+            r"tasks: given leading axes \[\(2,\)\], expected \(3,\)",
+        ),
+        ({"stats": lambda run: common.take(run.stats, np.s_[:, :, :5])}, "given draws and statist"),
+        ({"draws": lambda run: {**run.draws, "b": run.draws["a"]}}, "given draws and statistics"),
+        ({"log_density": lambda x, task: 1.1 * normal(x, task)}, "log_density: given .* another d"),
+        ({"tasks": {**TASKS, "mean": 2 * MEANS}}, "log_density: given .* of other data"),
+    ],
+)
+def test_chains_that_cannot_go_on_are_refused(posterior, change, message, monkeypatch):
+    monkeypatch.setattr(hmc, "stretch", None)  # what would fail otherwise
+    given = {"log_density": normal, "num_samples": 10, "tasks": TASKS}
+    fields = {name: change[name] for name in change if name not in given}
+    run = posterior._replace(
+        **{name: part(posterior) if callable(part) else part for name, part in fields.items()}
+    )
+    with pytest.raises(ValueError, match=message):
+        mcmc.extend(run, **{**given, **{name: change[name] for name in change if name in given}})

@@ -60,11 +60,10 @@ CALLS = {
     ),
     "svi": partial(svi.fit, jax.random.key(3), model, AutoNormal, (X, Y), num_steps=230),
 }
-# What the last phase of each counts to: tuning and draws of all chains, steps of all cycles and
-# chains, steps.
+# What the last phase of each counts to: draws of all chains, steps of all cycles and chains, steps.
 LAST = {
-    "mcmc": ("draws", 3 * 145),
-    "tasks": ("draws", 4 * 145),
+    "mcmc": ("draws", 3 * 130),
+    "tasks": ("draws", 4 * 130),
     "sgmcmc": ("chains", 3 * 2 * 290),
     "svi": ("fit", 230),
 }

@@ -234,8 +234,8 @@ INDENT = " " * 8
 BROKEN = {
     "the metric learns from the draws": [
         (
-            "(state, adaptation), (key, tuning) = carry, inputs\n",
-            "((state, running), adaptation), (key, tuning) = carry, inputs\n",
+            "state, adaptation = carry\n        tuning =",
+            "(state, running), adaptation = carry\n        tuning =",
         ),
         (
             KERNEL,
@@ -244,7 +244,11 @@ BROKEN = {
             f"{INDENT}running = (running + here) / 2\n",
         ),
         ("return (moved, adaptation)", "return ((moved, running), adaptation)"),
-        ("(state, init(learnt.step_size))", "((state, inverse_metric), init(learnt.step_size))"),
+        (
+            "carry = state, going.adaptation",
+            "carry = (state, going.inverse_metric), going.adaptation",
+        ),
+        ("(state, adaptation), drawn =", "((state, _), adaptation), drawn ="),
     ],
     "the length depends on the place": [
         (
@@ -276,13 +280,13 @@ BROKEN = {
 
 def broken(changes):
     """Return the program of the draws with lines of its source changed."""
-    source = inspect.getsource(hmc.turn) + inspect.getsource(hmc.draw)
+    source = inspect.getsource(hmc.turn) + inspect.getsource(hmc.stretch)
     for line, other in changes:
-        assert source.count(line) == 1, f"no longer in hmc.turn or hmc.draw, once: {line}"
+        assert source.count(line) == 1, f"no longer in hmc.turn or hmc.stretch, once: {line}"
         source = source.replace(line, other)
     names = dict(vars(hmc))
     exec(source, names)
-    return names["draw"]
+    return names["stretch"]
 
 
 def unit_normal(position, task):
@@ -313,7 +317,7 @@ def test_the_sampler_passes_where_its_broken_twins_fail():
 
 @pytest.mark.parametrize("changes", BROKEN.values(), ids=BROKEN)
 def test_a_broken_twin_of_the_sampler_is_found(changes, monkeypatch):
-    monkeypatch.setattr(hmc, "draw", broken(changes))
+    monkeypatch.setattr(hmc, "stretch", broken(changes))
     for verdict in three_verdicts():
         assert (np.abs(verdict.difference) > 2 * verdict.allowed).any()
 

@@ -14,22 +14,17 @@ the rows, nor on whether the run was stopped: with a folder it is kept there, st
 and goes on where it was.
 """
 
-from helpers import checks, hmc, mcmc
+from helpers import chains, checks, hmc, mcmc, warmups
 from helpers.common import mixed_types, take
 
 import contextlib
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import blackjax
 import jax
-import jax.numpy as jnp
 import numpy as np
-from blackjax.adaptation.step_size import DualAveragingAdaptationState, dual_averaging_adaptation
-from blackjax.mcmc.dynamic_hmc import DynamicHMCState
-from jax.flatten_util import ravel_pytree
+from blackjax.adaptation.step_size import DualAveragingAdaptationState
 from jax.sharding import Mesh
 from jaxtyping import Array, Key
 
@@ -37,20 +32,13 @@ from experiments.methods import checkpoints, meshes
 from experiments.problems import sharded_sums
 
 
-class Carry(NamedTuple):
-    """All that a chain needs to go on, and what warm-up learnt."""
+class Run(NamedTuple):
+    """Chains as they are, and what stretches have drawn; leading axis [chain]."""
 
-    chain: Any  # BlackJAX's state, its random key as numbers
-    adaptation: Any  # of the step size
-    inverse_metric: Array
-    mean_steps: Array
+    going: hmc.Going
     at_limit: Array
     shared: Array
-
-
-# The shapes of the trees that are kept.
-CARRY = Carry(DynamicHMCState(0, 0, 0, 0), DualAveragingAdaptationState(0, 0, 0, 0, 0), 0, 0, 0, 0)
-DRAWN = 0, hmc.Stats(0, 0, 0, 0, 0)
+    parts: list[tuple[Any, hmc.Stats]]  # of each stretch, leading axes [chain, turn]
 
 
 def sample(
@@ -84,19 +72,19 @@ def sample(
     another run.
     FloatingPointError: a warm-up or draws that are not finite.
     """
-    sizes = num_warmup, num_samples, target_acceptance, max_tree_depth
-    batch = mcmc._check(initial_positions, None, *sizes)
-    (num_chains,), num_tuning = batch, num_warmup - 3 * num_warmup // 4
+    sizes = num_warmup, target_acceptance, max_tree_depth
+    checks.count(num_samples=num_samples)
+    (num_chains,) = batch = mcmc._check(initial_positions, None, *sizes)
+    num_tuning = num_warmup - 3 * num_warmup // 4
     num_turns = num_tuning + num_samples
     every = num_turns if every is None else every
     _check_divided(num_chains, mesh.shape["row"], num_turns, every)
     starts = jax.tree.map(np.asarray, initial_positions)
     keys = np.asarray(jax.random.key_data(jax.random.split(key, (2, num_chains))))
     each = _for_each_chain(mesh, num_chains, data)
-    density = log_density, target_acceptance
-    tuned = np.tile(np.arange(num_turns) < num_tuning, (num_chains, 1))
-    turns = _keys(keys[1], num_tuning, num_samples), tuned
-    stretch = meshes.whole(partial(_stretch, *density))
+    stretch = meshes.whole(
+        lambda going, data: hmc.stretch(log_density, every, going, every, None, data)
+    )
     settings = {"num_warmup": num_warmup, "num_samples": num_samples}
     settings |= {"target_acceptance": target_acceptance, "max_tree_depth": max_tree_depth}
     settings |= {"every": every, "chains": num_chains, "key": keys.tolist()}
@@ -104,20 +92,18 @@ def sample(
     with mixed_types(), kept as manager:
         last = manager and manager.latest_step()
         if last is None:
-            sizes = num_warmup - num_tuning, max_tree_depth
-            carry, parts, last = _begun(each, density, sizes, keys, starts, batch), [], 0
+            run, last = _begun(each, log_density, sizes, keys, starts, batch), 0
             if manager:
-                checkpoints.save(manager, 0, (carry, None), settings)
+                checkpoints.save(manager, 0, run, settings)
         else:
-            carry, parts = _resumed(manager, last, each, log_density, starts)
+            run = _resumed(manager, last, each, log_density, starts)
         for step in range(last + 1, num_turns // every + 1):
-            stretch_turns = take(turns, np.s_[:, (step - 1) * every : step * every])
-            carry, drawn = each(stretch, carry, *stretch_turns, starts)
-            parts.append(drawn)
+            going, *drawn = each(stretch, run.going)
+            run = run._replace(going=going)
+            run.parts.append(tuple(drawn))
             if manager:
-                checkpoints.save(manager, step, (carry, drawn), settings)
-    drawn = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1)[:, num_tuning:], *parts)
-    return _posterior(carry, drawn, starts, target_acceptance)
+                checkpoints.save(manager, step, run._replace(parts=run.parts[-1:]), settings)
+    return _posterior(run, num_tuning)
 
 
 def _check_divided(num_chains, num_rows, num_turns, every):
@@ -150,9 +136,10 @@ def _for_each_chain(mesh, num_chains, data):
     return each
 
 
-def _begun(each, density, sizes, keys, starts, batch):
+def _begun(each, log_density, sizes, keys, starts, batch):
     """Return chains before their first turn: warmed up, with the metric on which they agree."""
-    (log_density, target_acceptance), (num_nuts, max_tree_depth) = density, sizes
+    num_warmup, target_acceptance, max_tree_depth = sizes
+    num_nuts = 3 * num_warmup // 4
 
     def warm_up(key, position, data):
         settings = log_density, num_nuts, target_acceptance, max_tree_depth
@@ -160,83 +147,46 @@ def _begun(each, density, sizes, keys, starts, batch):
 
     learnt = each(meshes.whole(warm_up), keys[0], starts)
     _check_finite("warm-up", learnt, batch)
-    learnt, shared = mcmc._share(learnt, batch)
-    return each(meshes.whole(partial(_begin, *density)), keys[1], learnt, shared)
+    learnt, shared = warmups.share(learnt, batch)
+    going = warmups.begin(keys[1], learnt, num_warmup - num_nuts, target_acceptance)
+    return Run(going, learnt.at_limit, shared, [])
 
 
 def _resumed(manager, last, each, log_density, starts):
-    """Return how the chains of a run that is kept go on, and what its stretches drew."""
-    carry, _ = checkpoints.read(manager, last, (CARRY, DRAWN if last else None))
-    parts = [checkpoints.read(manager, step, (CARRY, DRAWN))[1] for step in range(1, last + 1)]
-    values = each(meshes.whole(partial(_value, log_density)), carry.chain.position, starts)
-    if not np.allclose(values, carry.chain.logdensity, rtol=1e-3):
+    """Return a run that is kept: how its chains go on, and what its stretches drew."""
+    like = hmc.Going(*[0] * len(hmc.Going._fields))._replace(
+        position=starts, adaptation=DualAveragingAdaptationState(0, 0, 0, 0, 0)
+    )
+    drawn = starts, hmc.Stats(0, 0, 0, 0, 0)
+    runs = [
+        checkpoints.read(manager, step, Run(like, 0, 0, [drawn] if step else []))
+        for step in range(last + 1)
+    ]
+    run = runs[-1]._replace(parts=[part for one in runs for part in one.parts])
+    value = meshes.whole(lambda position, data: log_density(position, data))
+    values, kept = each(value, run.going.position), run.going.log_density
+    if not np.allclose(values, kept, rtol=1e-3):
         raise ValueError(
-            f"folder: given a run of log densities {carry.chain.logdensity.tolist()}, "
+            f"folder: given a run of log densities {kept.tolist()}, "
             f"expected {values.tolist()}: of other data, or of another density"
         )
-    return carry, parts
+    return run
 
 
-def _keys(keys, num_tuning, num_samples):
-    """Return the keys of all turns, [chain, turn], as ``hmc.draw`` makes them."""
-
-    def of_chain(key):
-        key_tuning, key_draws, _ = jax.random.split(jax.random.wrap_key_data(key), 3)
-        return jnp.concatenate(
-            [jax.random.split(key_tuning, num_tuning), jax.random.split(key_draws, num_samples)]
-        )
-
-    return np.asarray(jax.random.key_data(jax.vmap(of_chain)(keys)))
-
-
-def _begin(log_density, target_acceptance, key, learnt, shared, data):
-    """Return a chain before its first turn."""
-    start, _, density = hmc._flat(log_density, learnt.position, None, data)
-    key_length = jax.random.split(jax.random.wrap_key_data(key), 3)[2]
-    chain = blackjax.dynamic_hmc.init(start, density, key_length)
-    adaptation = dual_averaging_adaptation(target_acceptance)[0](learnt.step_size)
-    return Carry(
-        _packed(chain),
-        adaptation,
-        jnp.exp(learnt.log_inverse_metric),
-        learnt.num_steps,
-        learnt.at_limit,
-        shared,
-    )
-
-
-def _value(log_density, vector, position, data):
-    return hmc._flat(log_density, position, None, data)[2](vector)
-
-
-def _stretch(log_density, target_acceptance, carry, keys, tuned, position, data):
-    """Let a chain take turns of ``hmc.draw``; return it, vectors and statistics of each turn."""
-    *_, density = hmc._flat(log_density, position, None, data)
-    one_turn = hmc.turn(density, carry.inverse_metric, carry.mean_steps, target_acceptance)
-    state = _packed(carry.chain, jax.random.wrap_key_data), carry.adaptation
-    turns = jax.random.wrap_key_data(keys), tuned
-    (chain, adaptation), drawn = jax.lax.scan(one_turn, state, turns)
-    return carry._replace(chain=_packed(chain), adaptation=adaptation), drawn
-
-
-def _packed(chain, convert=jax.random.key_data):
-    return chain._replace(random_generator_arg=convert(chain.random_generator_arg))
-
-
-def _posterior(carry, drawn, starts, target_acceptance):
+def _posterior(run, num_tuning):
     """Return the draws as ``mcmc.sample`` does; seconds are not measured."""
-    vectors, stats = drawn
-    num_chains = len(vectors)
-    _check_finite("draws", drawn, (num_chains,))
-    _, unravel = ravel_pytree(take(starts, 0))
-    draws = jax.tree.map(np.asarray, jax.vmap(jax.vmap(unravel))(vectors))
-    step_size = np.asarray(dual_averaging_adaptation(target_acceptance)[2](carry.adaptation))
-    none, chain = np.full(num_chains, np.nan), np.arange(num_chains)
-    learnt = carry.inverse_metric, carry.mean_steps, carry.at_limit, chain, carry.shared, none
-    return mcmc.Posterior(draws, stats, mcmc.Warmup(step_size, *learnt))
+    draws, stats = jax.tree.map(
+        lambda *leaves: np.concatenate(leaves, axis=1)[:, num_tuning:], *run.parts
+    )
+    num_chains = len(run.shared)
+    _check_finite("draws", (draws, stats), (num_chains,))
+    going, none, chain = run.going, np.full(num_chains, np.nan), np.arange(num_chains)
+    step_size = np.exp(going.adaptation.log_step_size_avg)
+    learnt = going.inverse_metric, going.mean_steps, run.at_limit, chain, run.shared, none
+    return mcmc.Posterior(draws, stats, mcmc.Warmup(step_size, *learnt), going)
 
 
 def _check_finite(what, tree, batch):
-    bad = np.argwhere(~mcmc._finite(tree, batch))
+    bad = np.argwhere(~chains.finite(tree, batch))
     if len(bad):
         raise FloatingPointError(f"{what} of chains {bad.ravel().tolist()}: not finite")

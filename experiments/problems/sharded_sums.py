@@ -10,8 +10,6 @@ import jax
 from jax.flatten_util import ravel_pytree
 from jax.sharding import PartitionSpec
 
-# Draws are to be those of `mcmc.sample`, so its private parts (`mcmc._check`, `mcmc._share`,
-# `hmc._flat`) are used here, and not written again. The tests of the draws fail if those change.
 AXIS = "data"
 
 

@@ -1,0 +1,173 @@
+"""What chains learn before they draw: which of them go on, and what those of a posterior share.
+
+``mcmc.sample`` and ``mcmc.warm_up`` call ``learn``.
+"""
+
+from helpers import chains, hmc
+from helpers import progress as lines
+from helpers.common import mixed_types, take
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key
+
+# By how much the mean log inverse metric of a chain may differ from the median chain's; one that
+# differs by more is stuck.
+MAX_LOG_METRIC_DIFFERENCE = np.log(100.0)
+
+
+class Warmup(NamedTuple):
+    """What warm-up learnt, of each chain that went on: leading axis [chain]; with tasks, [task,
+    chain].
+    """
+
+    step_size: Float[Array, "*chain"]
+    # the diagonal, in the order of ``ravel_pytree``; shared by a posterior's chains
+    inverse_metric: Float[Array, "*chain parameter"]
+    mean_steps: Float[Array, "*chain"]  # mean length of a trajectory, m; shared likewise
+    # share of the no-U-turn trajectories that ended at ``max_tree_depth``
+    at_limit: Float[Array, "*chain"]
+    chain: Int[Array, "*chain"]  # its index among the starts
+    # whether what it learnt entered the averages: that of a chain that is stuck does not
+    shared: Bool[Array, "*chain"]
+    seconds: Float[Array, "*chain"]  # of its core, compiling left out
+
+
+def learn(
+    work: chains.Work,
+    key: Key[Array, ""],
+    positions: Any,
+    tasks: Any,
+    batch: tuple[int, ...],
+    sizes: tuple[int, float, int],
+    choose: Callable | None,
+) -> tuple[Warmup, hmc.Going]:
+    """Return what warm-up learnt, and the chains before their first draw, in NumPy; leading axes as
+    those of the chains that go on.
+
+    Args:
+        work: what all chains have in common.
+        positions: where they start, leading axes ``batch``: [chain] or [task, chain].
+        tasks: leading axis [task]; None for none.
+        batch: leading axes.
+        sizes: draws of the warm-up, target acceptance and tree depth, as of ``mcmc.sample``.
+        choose: as of ``mcmc.sample``.
+
+    ValueError, FloatingPointError: as ``mcmc.sample``.
+    """
+    num_warmup, target_acceptance, _ = sizes
+    num_nuts, num_chains = 3 * num_warmup // 4, int(np.prod(batch))
+    # In NumPy, which compiles nothing.
+    positions, tasks = chains.by_unit(positions, batch), chains.of_units(tasks, batch)
+    _check_start(work, positions, tasks, batch)
+    keys = np.asarray(jax.random.key_data(jax.random.split(key, (2, num_chains))))
+    units, common = (keys[0], positions, tasks), (work.data, lines.number(work.shown))
+    settings = work.log_density, (num_nuts, *sizes[1:])
+    nuts, stretch = hmc.compiled(work.pool, *settings, take(units, 0), *common)
+    nuts = nuts.result()
+    learnt, seconds = chains.run(
+        work, "warm-up", num_nuts, lambda i: nuts(*take(units, i), *common), range(num_chains)
+    )
+    chain = going_on(learnt, choose, batch)
+    first_unit = batch[-1] * np.arange(np.prod(batch[:-1], dtype=int))  # of each task
+    rows = (chain + first_unit.reshape(*batch[:-1], 1)).ravel()
+    learnt, tasks, seconds = take((learnt, tasks, seconds), rows)
+    learnt, shared = share(learnt, chain.shape)
+    num_tuning = num_warmup - num_nuts
+    going = begin(keys[1][: len(rows)], learnt, num_tuning, target_acceptance)
+    settings = stretch.result(), going, tasks, num_tuning
+    going, more = chains.turns(work, "step sizes", *settings)
+    found = going.inverse_metric, going.mean_steps, learnt.at_limit, chain.ravel(), shared
+    warmup = Warmup(np.exp(going.adaptation.log_step_size_avg), *found, seconds + more)
+    return chains.by_chain((warmup, going), chain.shape)
+
+
+def _check_start(work, positions, tasks, batch):
+    values = chains.densities(work.log_density, positions, tasks, work.data)
+    bad = np.argwhere(~np.isfinite(np.asarray(values).reshape(batch)))
+    if len(bad):
+        given = f"the log density is not finite at {bad.tolist()}"
+        raise ValueError(f"initial_positions: {given}, expected a finite start")
+
+
+def begin(keys: Any, learnt: hmc.Learnt, num_tuning: int, target_acceptance: float) -> hmc.Going:
+    """Return chains before their first turn, in NumPy.
+
+    Args:
+        keys: data of a key of each, leading axis [unit].
+        learnt: of each, leading axis [unit].
+        num_tuning, target_acceptance: as of ``hmc.begin``.
+    """
+    with mixed_types():
+        going = _begin(keys, learnt, num_tuning, target_acceptance)
+    return jax.tree.map(np.asarray, going)
+
+
+_begin = jax.jit(jax.vmap(hmc.begin, (0, 0, None, None)))
+
+
+def going_on(
+    learnt: hmc.Learnt, choose: Callable | None, batch: tuple[int, ...]
+) -> Int[np.ndarray, "*task kept"]:
+    """Return which chains of each posterior go on: those chosen, or those that are finite.
+
+    Args:
+        learnt: of each unit, leading axis [unit].
+        choose: as of ``mcmc.sample``.
+        batch: leading axes of the chains, [chain] or [task, chain].
+
+    ValueError: a choice of chains that are not there.
+    FloatingPointError: more than half of the chains, or one that was chosen, not finite.
+    """
+    well = chains.finite(learnt, batch)
+    lost = np.argwhere(~well).tolist()
+    if choose is not None:
+        kept = np.asarray(choose(chains.by_chain(learnt.position, batch)))
+        _check_choice(kept, batch)
+        if not np.take_along_axis(well, kept, axis=-1).all():
+            raise FloatingPointError(f"choose kept {kept.tolist()}; not finite: {lost}")
+        return kept
+    count, message = well.sum(axis=-1).min(), f"warm-up of chains {lost}: not finite"
+    if 2 * count < batch[-1]:
+        raise FloatingPointError(message)
+    if count < batch[-1]:
+        message = f"{message}; {count} of {batch[-1]} chains go on"
+        warnings.warn(message, RuntimeWarning, stacklevel=5)
+    return np.argsort(~well, axis=-1, kind="stable")[..., :count]
+
+
+def _check_choice(kept, batch):
+    """Check that the indices of the chosen chains are [*task, kept], of chains, each once."""
+    fits = kept.ndim == len(batch) and kept.shape[:-1] == batch[:-1] and kept.size
+    known = fits and kept.dtype.kind == "i" and np.isin(kept, range(batch[-1])).all()
+    if not known or (np.diff(np.sort(kept, axis=-1)) == 0).any():
+        expected = f"integers {[*batch[:-1], 'kept']} from 0 to {batch[-1] - 1}, none twice"
+        raise ValueError(f"choose: gave {kept.tolist()}, expected {expected}")
+
+
+def share(
+    learnt: hmc.Learnt, batch: tuple[int, ...]
+) -> tuple[hmc.Learnt, Bool[np.ndarray, " unit"]]:
+    """Give the chains of a posterior one metric and one mean length; return whose entered the
+    averages.
+
+    ``learnt`` has leading axis [unit], of which ``batch`` makes [chain] or [task, chain].
+    """
+    size = learnt.log_inverse_metric.mean(axis=-1).reshape(batch)
+    shared = np.abs(size - np.median(size, axis=-1, keepdims=True)) <= MAX_LOG_METRIC_DIFFERENCE
+    shared |= ~shared.any(axis=-1, keepdims=True)
+
+    def mean(values):
+        of_chains = values.reshape(*batch, *values.shape[1:])
+        where = shared.reshape(*batch, *[1] * (values.ndim - 1))
+        found = of_chains.mean(axis=len(batch) - 1, keepdims=True, where=where)
+        return np.broadcast_to(found, of_chains.shape).reshape(values.shape)
+
+    learnt = learnt._replace(
+        log_inverse_metric=mean(learnt.log_inverse_metric), num_steps=mean(learnt.num_steps)
+    )
+    return learnt, shared.ravel()
