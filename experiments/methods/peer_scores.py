@@ -86,7 +86,7 @@ def score(posterior: Posterior, peer: peers.Peer) -> Score:
     log_density = np.asarray(posterior.stats.log_density, np.float64)[..., None]
     found = diagnostics.summarize(np.concatenate([values, log_density], axis=2))
     accepted, of_run = verdict(posterior, values), distances(values, peer)
-    steps = float(np.sum(posterior.stats.integration_steps, dtype=np.float64))
+    steps = float(np.asarray(posterior.stats.integration_steps).sum(dtype=np.float64))
     ess = float(found.ess_bulk.min())
     return Score(
         of_run,

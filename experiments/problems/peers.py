@@ -53,7 +53,7 @@ IN_OTHER_COORDINATES = {
 }
 STRESSED = {
     "years": (stressed.years, EASY),
-    "alike": (stressed.alike, EASY),
+    "alike": (stressed.alike, HARD),
     "scales": (stressed.scales, HARD),
     "funnel": (stressed.funnel, HARD),
     "spike": (stressed.spike, BEYOND),
