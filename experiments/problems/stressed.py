@@ -80,10 +80,9 @@ def alike(size: int = 50, correlation: float = 0.999) -> tuple[Density, Answers]
 def scales(size: int = 20, decades: float = 6.0) -> tuple[Density, Answers]:
     """Independent normals with scales from 1e-6 to 1e6."""
     sd = np.logspace(-decades, decades, size)
-    inverse = jnp.asarray(1 / sd, jnp.float32)
 
     def log_density(x):
-        return -0.5 * ((x * inverse) ** 2).sum()
+        return -0.5 * ((x / jnp.asarray(sd, x.dtype)) ** 2).sum()
 
     density = Density(log_density, float_shapes((size,)), lambda x: x)
     return density, of_distributions([stats.norm(0, scale) for scale in sd])
