@@ -28,7 +28,8 @@ class Score(NamedTuple):
     """A run beside the answers."""
 
     distances: Distances
-    ess_bulk: float  # least, of the quantities and the log density
+    ess_quantities: float  # least bulk ESS of the quantities
+    ess_bulk: float  # of the quantities and the log density
     ess_tail: float
     steps_each: float  # gradients of the draws for each effective one: the least bulk ESS
     divergences: int
@@ -55,6 +56,7 @@ def distances(values: Float[np.ndarray, "chain draw quantity"], peer: peers.Peer
     averaged = [values, (values - known.mean) ** 2, *[values <= quantile for quantile in below]]
     expected = [known.mean, known.sd**2, *[np.full(known.mean.shape, level) for level in LEVELS]]
     of_squares = averaged[1].std(axis=(0, 1))
+    of_squares = np.where(of_squares > 0, of_squares, known.sd**2)
     sds = [known.sd, of_squares, *[np.sqrt(level * (1 - level)) for level in LEVELS]]
     num_draws, found = values.shape[0] * values.shape[1], []
     for column, exact, sd in zip(averaged, expected, sds, strict=True):
@@ -90,6 +92,7 @@ def score(posterior: Posterior, peer: peers.Peer) -> Score:
     ess = float(found.ess_bulk.min())
     return Score(
         of_run,
+        float(found.ess_bulk[:-1].min()),
         ess,
         float(found.ess_tail.min()),
         steps / ess,
