@@ -17,7 +17,8 @@ from experiments.problems import peers
 
 HEADER = (
     f"{'posterior':40} {'seed':>4} {'sampler':8} {'z mean':>7} {'z sd':>6} {'z qu.':>6} "
-    f"{'ESS qu.':>7} {'bulk':>6} {'tail':>6} {'grads/ESS':>9} {'warm-up':>8} {'s':>6} {'div':>4}  verdict"
+    f"{'ESS qu.':>7} {'bulk':>6} {'tail':>6} {'grads/ESS':>9} {'warm-up':>8} {'s':>6} {'div':>4}"
+    "  verdict"
 )
 
 
@@ -54,8 +55,8 @@ def line(peer, sampler, seed, run, score, stopped):
     asked = f"; {score.fault.upper()}" if score.fault else ""
     return (
         f"{begin}{far.mean:7.1f} {far.sd:6.1f} {far.quantiles:6.1f} {score.ess_quantities:7.0f} "
-        f"{score.ess_bulk:6.0f} {score.ess_tail:6.0f} {score.steps_each:9.1f} {run.warmup_steps:8.0f} "
-        f"{run.seconds:6.1f} {score.divergences:4}  {said}{asked}"
+        f"{score.ess_bulk:6.0f} {score.ess_tail:6.0f} {score.steps_each:9.1f} "
+        f"{run.warmup_steps:8.0f} {run.seconds:6.1f} {score.divergences:4}  {said}{asked}"
     )
 
 
