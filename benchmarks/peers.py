@@ -61,17 +61,25 @@ def line(peer, sampler, seed, run, score, stopped):
 
 
 def summary(rows, samplers):
-    """Yield a line a posterior: how many runs were accepted, and gradients an effective draw."""
-    yield f"\n{'medians over seeds':40} " + "".join(
-        f"{f'{name}: accepted':>20} {'grads/ESS':>10}" for name in samplers
-    )
+    """Yield a line a posterior: how many runs were accepted, and gradients an effective draw, of
+    the quantities with the log density and of the quantities alone.
+    """
+    begin = "medians over seeds: accepted, grads/ESS,"
+    yield f"\n{begin:40}" + "".join(f"{name:>28}" for name in samplers)
+    yield "grads/ESS of the quantities alone"
     for name in dict.fromkeys(name for name, *_ in rows):
         cells = []
         for sampler in samplers:
             scores = [row[-1] for row in rows if row[:2] == (name, sampler)]
             accepted = sum(score is not None and score.accepted for score in scores)
-            each = [np.inf if score is None else score.steps_each for score in scores]
-            cells.append(f"{accepted:>14} of {len(scores):2} {np.median(each):10.1f}")
+            each = [
+                (score.steps_each, score.steps_each * score.ess_bulk / score.ess_quantities)
+                if score
+                else (np.inf, np.inf)
+                for score in scores
+            ]
+            both, alone = np.median(each, axis=0)
+            cells.append(f"{accepted:>6} of {len(scores)} {both:8.1f} {alone:8.1f}")
         yield f"{name:40} " + " ".join(cells)
 
 
