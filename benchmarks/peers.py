@@ -21,6 +21,10 @@ HEADER = (
     "  verdict"
 )
 
+# Seeds at which a check of R-hat and effective sizes alone was fooled: five and twelve draws of one
+# chain lie 60 nats below the others, and move one mean by 0.4 and 0.7 of its sd.
+ALSO = {"bball_drive_event_0-hmm_drive_0": (11, 30)}
+
 
 def arguments():
     """Return what the command line asks for."""
@@ -28,7 +32,7 @@ def arguments():
     parser.add_argument("--names", nargs="+", choices=peers.names(), default=peers.names())
     known = tuple(peer_samplers.SAMPLERS)
     parser.add_argument("--samplers", nargs="+", choices=known, default=known)
-    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(5)))
+    parser.add_argument("--seeds", type=int, nargs="+", help="0 to 4, and where a check was fooled")
     return parser.parse_args()
 
 
@@ -89,7 +93,7 @@ def main():
     print(HEADER, flush=True)
     for name in asked.names:
         peer = peers.load(name)
-        for seed in asked.seeds:
+        for seed in asked.seeds or (*range(5), *ALSO.get(name, ())):
             for sampler in asked.samplers:
                 run, score, stopped = measured(peer, sampler, seed)
                 row = line(peer, sampler, seed, run, score, stopped)
