@@ -88,7 +88,9 @@ class Check(NamedTuple):
     @property
     def reasons(self) -> tuple[str, ...]:
         """What is wrong, each with its number and the first thing to do; none if nothing is."""
-        return _of_run(self) + _of_quantities(self)
+        of_run, disagree = _of_run(self), _of_chains(self)
+        remedy = "more draws alone mend nothing" if of_run or disagree else "draw on: mcmc.extend"
+        return (*of_run, *disagree, *(f"{one}; {remedy}" for one in _short(self)))
 
 
 def nll_error(p: Float[np.ndarray, "chain draw *point"], y: Float[np.ndarray, "*point"]) -> float:
@@ -206,46 +208,51 @@ def of_summaries(
 
 
 def _of_run(found):
-    """Return what is wrong with trajectories: to draw longer would mend none of it."""
+    """Return what is wrong with trajectories."""
     wrong = []
     if not found.diverging <= MOST_DIVERGENCES:
         wrong += [
             f"{found.diverging:.2%} of trajectories diverged, more than {MOST_DIVERGENCES:.1%}: "
-            "raise target_acceptance to 0.95, and write learnt scales non-centred"
+            "raise target_acceptance to 0.95, write learnt scales non-centred"
         ]
     if not found.bfmi >= LEAST_BFMI:
         wrong += [
-            f"BFMI {found.bfmi:.2f} in a chain, less than {LEAST_BFMI}: the tails are not visited; "
-            "write learnt scales non-centred, or narrow a prior with heavy tails"
+            f"BFMI {found.bfmi:.2f} in a chain, less than {LEAST_BFMI}: tails are not visited; "
+            "write learnt scales non-centred, or lighten a prior's tails"
         ]
-    return tuple(wrong)
+    return wrong
 
 
-def _of_quantities(found):
-    """Return what is wrong with quantities, by kind: first whether chains agree, then how many
-    draws there are.
-    """
-    disagree, short = [], []
+def _of_chains(found):
+    """Return where chains do not agree with each other, or with themselves, by kind."""
+    wrong = []
     for i, kind in enumerate(found.kinds):
         if np.isnan(found.rhat[i]):
-            disagree += [f"{kind}: one never moves, so that it has no R-hat; leave it out"]
-        elif not found.rhat[i] <= found.rhat_bound[i]:
-            disagree += [
+            wrong += [f"{kind}: one never moves, so that it has no R-hat; leave it out"]
+            continue
+        if not found.rhat[i] <= found.rhat_bound[i]:
+            wrong += [
                 f"{kind}: R-hat {found.rhat[i]:.3f}, above {found.rhat_bound[i]:.3f}: chains "
-                "disagree; look at each chain's log density, then double num_warmup"
+                "disagree; look at each chain's log density, double num_warmup"
             ]
-        if not found.drift[i] <= found.drift_bound and not np.isnan(found.rhat[i]):
-            disagree += [
+        if not found.drift[i] <= found.drift_bound:
+            wrong += [
                 f"{kind}: the first tenth of a chain lies {found.drift[i]:.1f} errors from what "
                 f"follows, beyond {found.drift_bound:.1f}: it had not arrived; double num_warmup"
             ]
+    return wrong
+
+
+def _short(found):
+    """Return where effective draws are too few, by kind."""
+    wrong = []
+    for i, kind in enumerate(found.kinds):
         least = min(found.ess_bulk[i], found.ess_tail[i])
         if not found.ess[i] >= LEAST_ESS:
-            short += [f"{kind}: {found.ess[i]:.0f} effective draws, fewer than {LEAST_ESS:.0f}"]
+            wrong += [f"{kind}: {found.ess[i]:.0f} effective draws, fewer than {LEAST_ESS:.0f}"]
         elif not least >= LEAST_OF_MANY:
-            short += [f"{kind}: {least:.0f} effective draws of one, fewer than {LEAST_OF_MANY:.0f}"]
-    remedy = "draw longer: mcmc.extend" if not disagree else "more draws alone will not mend it"
-    return (*disagree, *(f"{one}; {remedy}" for one in short))
+            wrong += [f"{kind}: {least:.0f} effective draws, fewer than {LEAST_OF_MANY:.0f}"]
+    return wrong
 
 
 def describe(result: Check) -> str:

@@ -1,7 +1,8 @@
 """R-hat, effective sample sizes, drift and Monte Carlo errors of draws, many quantities at once.
 
-R-hat and effective sample sizes are the rank-normalised ones (Vehtari et al. 2021), equal to
-ArviZ's. ``diagnostics`` says what follows from them.
+R-hat and effective sample sizes are the rank-normalised ones (Vehtari et al. 2021). R-hat is
+ArviZ's; effective sample sizes are BlackJAX's, nearly always equal to ArviZ's and within a twentieth
+(``tests/test_diagnostics.py``). ``diagnostics`` says what follows from them.
 
     found = summaries.summarize(predictions)  # a pytree, leading axes [chain, draw]
     found.rhat, found.ess_bulk, found.drift
@@ -99,7 +100,8 @@ def _drift(values, ess):
     """
     first, rest = np.split(values, [values.shape[1] // 10], axis=1)
     total = len(values) * (1 / first.shape[1] + 1 / rest.shape[1]) * values.shape[1]
-    error = rest.std(axis=(0, 1)) * np.sqrt(total / np.minimum(ess, values[..., 0].size))
+    ess = np.clip(ess, 1, values[..., 0].size)  # none, where chains stand still apart
+    error = rest.std(axis=(0, 1)) * np.sqrt(total / ess)
     return (np.abs(first.mean(axis=1) - rest.mean(axis=1)) / error).max(axis=0)
 
 
@@ -189,7 +191,7 @@ def standard_error(
     values = np.asarray(values, np.float64)
     ess = np.concatenate([_each(_ess, block) for block in _blocks(values)])
     size = values.shape[0] * values.shape[1]
-    error = values.std(axis=(0, 1), ddof=1).ravel() / np.sqrt(np.minimum(ess, size))
+    error = values.std(axis=(0, 1), ddof=1).ravel() / np.sqrt(np.clip(ess, 1, size))
     return error.reshape(values.shape[2:])
 
 
@@ -203,5 +205,5 @@ def ess_of_median_chain(
     values = np.asarray(values, np.float64)
     num_chains, num_draws = values.shape[:2]
     parts = [_each(_ess, np.moveaxis(block, 0, 1)[None]) for block in _blocks(values)]
-    of_chains = np.minimum(np.concatenate(parts, axis=1), num_draws)
+    of_chains = np.clip(np.concatenate(parts, axis=1), 1, num_draws)
     return num_chains * np.median(of_chains, axis=0).reshape(values.shape[2:])

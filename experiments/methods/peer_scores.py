@@ -39,10 +39,7 @@ class Score(NamedTuple):
 
 def verdict(posterior: Posterior, quantities: Float[np.ndarray, "chain draw quantity"]) -> bool:
     """Return whether the book's check accepts a run."""
-    found = diagnostics.check(posterior, quantities)
-    if hasattr(found, "ok"):
-        return bool(found.ok)
-    return bool((found.rhat <= found.rhat_bound).all() and found.ess.min() >= diagnostics.LEAST_ESS)
+    return diagnostics.check(posterior, quantities).ok
 
 
 def distances(values: Float[np.ndarray, "chain draw quantity"], peer: peers.Peer) -> Distances:

@@ -30,8 +30,7 @@ def diagnosis(posterior: mcmc.Posterior, predictions: Any, **others: Any) -> dic
 def row_of(check: diagnostics.Check) -> dict:
     """Return a check for a row: by kind of quantity, then of the run, and the verdict."""
     by_kind = {
-        name: dict(zip(check.kinds, getattr(check, name).tolist(), strict=True))
-        for name in BY_KIND
+        name: dict(zip(check.kinds, getattr(check, name).tolist(), strict=True)) for name in BY_KIND
     }
     of_run = {name: getattr(check, name) for name in OF_RUN}
     return by_kind | of_run | {"mixed": check.ok}
