@@ -88,9 +88,28 @@ class Check(NamedTuple):
     @property
     def reasons(self) -> tuple[str, ...]:
         """What is wrong, each with its number and the first thing to do; none if nothing is."""
-        of_run, disagree = _of_run(self), _of_chains(self)
-        remedy = "more draws alone mend nothing" if of_run or disagree else "draw on: mcmc.extend"
-        return (*of_run, *disagree, *(f"{one}; {remedy}" for one in _short(self)))
+        broken, short = ([one for one in asked if one.broken] for asked in _asked(self))
+        remedy = "more draws alone mend nothing" if broken else "draw on: mcmc.extend"
+        return (*(one.words for one in broken), *(f"{one.words}; {remedy}" for one in short))
+
+    @property
+    def margin(self) -> float:
+        """The logarithm of the factor by which what is nearest to its bound keeps it; below 0 where
+        a bound is broken.
+        """
+        return min(one.margin for asked in _asked(self) for one in asked)
+
+
+class Asked(NamedTuple):
+    """One of the things that are asked of a run."""
+
+    margin: float  # logarithm of the factor by which it is kept, NaN where it cannot be told
+    words: str  # what is wrong if it is not
+
+    @property
+    def broken(self) -> bool:
+        """Whether it is not kept."""
+        return not self.margin >= 0
 
 
 def nll_error(p: Float[np.ndarray, "chain draw *point"], y: Float[np.ndarray, "*point"]) -> float:
@@ -207,52 +226,54 @@ def of_summaries(
     )
 
 
-def _of_run(found):
-    """Return what is wrong with trajectories."""
-    wrong = []
-    if not found.diverging <= MOST_DIVERGENCES:
-        wrong += [
+def _asked(found):
+    """Return what is asked of a run: of trajectories and chains, then of how many draws there are.
+    Who asks for more draws first may never learn that a part of the posterior is avoided.
+    """
+    first = [
+        Asked(
+            _log(MOST_DIVERGENCES, found.diverging),
             f"{found.diverging:.2%} of trajectories diverged, more than {MOST_DIVERGENCES:.1%}: "
-            "raise target_acceptance to 0.95, write learnt scales non-centred"
-        ]
-    if not found.bfmi >= LEAST_BFMI:
-        wrong += [
+            "raise target_acceptance to 0.95, write learnt scales non-centred",
+        ),
+        Asked(
+            _log(found.bfmi, LEAST_BFMI),
             f"BFMI {found.bfmi:.2f} in a chain, less than {LEAST_BFMI}: tails are not visited; "
-            "write learnt scales non-centred, or lighten a prior's tails"
-        ]
-    return wrong
-
-
-def _of_chains(found):
-    """Return where chains do not agree with each other, or with themselves, by kind."""
-    wrong = []
+            "write learnt scales non-centred, or lighten a prior's tails",
+        ),
+    ]
+    then = []
     for i, kind in enumerate(found.kinds):
-        if np.isnan(found.rhat[i]):
-            wrong += [f"{kind}: one never moves, so that it has no R-hat; leave it out"]
-            continue
-        if not found.rhat[i] <= found.rhat_bound[i]:
-            wrong += [
-                f"{kind}: R-hat {found.rhat[i]:.3f}, above {found.rhat_bound[i]:.3f}: chains "
-                "disagree; look at each chain's log density, double num_warmup"
+        rhat, bound = found.rhat[i], found.rhat_bound[i]
+        if np.isnan(rhat):
+            first += [Asked(-np.inf, f"{kind}: one never moves, so that it has no R-hat")]
+        else:
+            disagree = f"{kind}: R-hat {rhat:.3f}, above {bound:.3f}: chains disagree; look at each"
+            first += [
+                Asked(
+                    _log(bound - 0.99, rhat - 0.99),
+                    f"{disagree} chain's log density, double num_warmup",
+                ),
+                Asked(
+                    _log(found.drift_bound, found.drift[i]),
+                    f"{kind}: the first tenth of a chain lies {found.drift[i]:.1f} errors from "
+                    f"what follows, beyond {found.drift_bound:.1f}: it had not arrived; double "
+                    "num_warmup",
+                ),
             ]
-        if not found.drift[i] <= found.drift_bound:
-            wrong += [
-                f"{kind}: the first tenth of a chain lies {found.drift[i]:.1f} errors from what "
-                f"follows, beyond {found.drift_bound:.1f}: it had not arrived; double num_warmup"
-            ]
-    return wrong
-
-
-def _short(found):
-    """Return where effective draws are too few, by kind."""
-    wrong = []
-    for i, kind in enumerate(found.kinds):
         least = min(found.ess_bulk[i], found.ess_tail[i])
-        if not found.ess[i] >= LEAST_ESS:
-            wrong += [f"{kind}: {found.ess[i]:.0f} effective draws, fewer than {LEAST_ESS:.0f}"]
-        elif not least >= LEAST_OF_MANY:
-            wrong += [f"{kind}: {least:.0f} effective draws, fewer than {LEAST_OF_MANY:.0f}"]
-    return wrong
+        ess = [(found.ess[i], LEAST_ESS), (least, LEAST_OF_MANY)]
+        for value, bound in ess[: 1 + (least < found.ess[i])]:
+            words = f"{kind}: {value:.0f} effective draws, fewer than {bound:.0f}"
+            then += [Asked(_log(value, bound), words)]
+    return first, then
+
+
+def _log(more, less):
+    """Return log(more / less), infinite where nothing is left to be less, or more."""
+    if less <= 0:
+        return np.inf
+    return float(np.log(more / less)) if more > 0 else -np.inf
 
 
 def describe(result: Check) -> str:

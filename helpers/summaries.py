@@ -1,8 +1,8 @@
 """R-hat, effective sample sizes, drift and Monte Carlo errors of draws, many quantities at once.
 
 R-hat and effective sample sizes are the rank-normalised ones (Vehtari et al. 2021). R-hat is
-ArviZ's; effective sample sizes are BlackJAX's, nearly always equal to ArviZ's and within a twentieth
-(``tests/test_diagnostics.py``). ``diagnostics`` says what follows from them.
+ArviZ's; effective sample sizes are BlackJAX's, which nearly always equal ArviZ's, and to a
+twentieth otherwise (``tests/test_diagnostics.py``). ``diagnostics`` says what follows from them.
 
     found = summaries.summarize(predictions)  # a pytree, leading axes [chain, draw]
     found.rhat, found.ess_bulk, found.drift

@@ -40,6 +40,7 @@ def asserted(notebook):
                 if isinstance(node, ast.Call) and getattr(node.func, "id", "") in (
                     "book_compare",
                     "book_agree",
+                    "book_verdict",
                 ):
                     yield node.args[0].value
 

@@ -56,6 +56,7 @@ KINDS = {  # by the words of the comparison and its sign; the first that fits
     "R-hat": r"rhat.* <",
     "Monte Carlo error": r"\d \* (\w+_)?error.* <|right.max.* <|allowed|sound",
     "effective draws": r"\bess\b|ess_alone",
+    "verdict on a run": r"\.ok ",
 }
 
 

@@ -19,7 +19,7 @@ SETTINGS = {
     "arm": ARM,
     "num_redraws": 8,
     "num_warmup": 300,
-    "num_samples": 3200,
+    "num_samples": 800,
     "target_acceptance": 0.95,  # at 0.8 up to one trajectory in a hundred diverges
     "exchanges": 200,
     "seed": 3014,
