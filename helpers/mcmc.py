@@ -102,6 +102,11 @@ def sample(
     step size by dual averaging. Every draw follows a trajectory of 1 to 2 m - 1 steps, each as
     likely.
 
+    A start whose density is not finite is drawn again, as Stan does, around the starts of its
+    posterior. A chain of several begins again, up to three times, where the no-U-turn part was not
+    finite, or ended where the mass is far below the best chain's, as ``restarts.far`` tells; not
+    where the caller chooses.
+
     Args:
         log_density: up to a constant, in nats, of one position; then of a task if there are tasks,
             then of the data if there are any. A second call with the same function and shapes
@@ -120,12 +125,12 @@ def sample(
             Draws are the same.
 
     Leading axes of what is returned are [chain, draw]; with tasks, [task, chain, draw]. A chain
-    whose warm-up was not finite is left out, with a warning, and with it as many of every other
+    whose warm-up was never finite is left out, with a warning, and with it as many of every other
     task. A chain is a program of its own, on a thread a core; on a GPU such programs take turns, so
     that ``JAX_PLATFORMS=cpu`` in the environment may be faster.
 
-    ValueError: no chains, draws or warm-up, shapes that do not fit, a start whose density is not
-    finite.
+    ValueError: no chains, draws or warm-up, shapes that do not fit, a start that is not finite, or
+    none of finite density found.
     FloatingPointError: more than half of the chains, or one that was chosen, whose warm-up is not
         finite; draws or densities that are not.
     """

@@ -29,6 +29,7 @@ ORDER = [
     "hierarchical",
     "hmc",
     "chains",
+    "restarts",
     "warmups",
     "mcmc",
     "sgfs",
