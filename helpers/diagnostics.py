@@ -72,13 +72,16 @@ class Check(NamedTuple):
     ess_worst: Float[np.ndarray, " kind"]  # likewise, of the chain that has fewest
     drift: Float[np.ndarray, " kind"]  # of the first tenth of a chain, in errors
     drift_bound: float  # what chance explains of it
-    divergences: int  # number of draws whose trajectory diverged
-    diverging: float  # their share of the draws; of several tasks, the largest
+    divergences: int = 0  # number of draws whose trajectory diverged
+    diverging: float = 0.0  # their share of the draws; of several tasks, the largest
     # energy's Bayesian fraction of missing information (Betancourt 2016); below 0.3 tails are not
     # visited
-    bfmi: float
-    integration_steps: float  # mean per draw
-    at_limit: float  # share of warm-up's trajectories that were cut off at the largest tree depth
+    bfmi: float = np.inf
+    integration_steps: float = 0.0  # mean per draw
+    at_limit: float = (
+        0.0  # share of warm-up's trajectories that were cut off at the largest tree depth
+    )
+    begun_again: int = 0  # how often warm-up began a chain again, since its mode has far less mass
 
     @property
     def ok(self) -> bool:
@@ -173,6 +176,9 @@ def check(posterior: Posterior, predictions: Any, **others: Any) -> Check:
         bfmi=float(arviz.bfmi(energy).min()),
         integration_steps=float(stats.integration_steps.mean()),
         at_limit=0.0 if warmup is None else float(warmup.at_limit.mean()),
+        begun_again=0
+        if warmup is None or warmup.begun_again is None
+        else int(warmup.begun_again.sum()),
     )
 
 
@@ -218,11 +224,6 @@ def of_summaries(
         ess_worst=np.array([run.ess_worst.min() for run in every]),
         drift=np.array([np.max(run.drift) for run in every]),
         drift_bound=drift_bound(num_quantities, num_chains, chance),
-        divergences=0,
-        diverging=0.0,
-        bfmi=np.inf,
-        integration_steps=0.0,
-        at_limit=0.0,
     )
 
 
@@ -280,7 +281,8 @@ def describe(result: Check) -> str:
     """Return a check in one line, which ends in "can be used" or in what is wrong.
 
     The bound of an R-hat is given where there are effective draws enough to have one; trajectories
-    that the tree depth cut off where they are more than 1 %.
+    that the tree depth cut off where they are more than 1 %; chains that warm-up began again where
+    there are any: modes are then chosen by a guess of their mass.
     """
     parts = []
     for i, kind in enumerate(result.kinds):
@@ -292,6 +294,8 @@ def describe(result: Check) -> str:
     parts += [f"steps a draw: {result.integration_steps:.0f}"]
     if result.at_limit > 0.01:
         parts += [f"{result.at_limit:.0%} of warm-up's trajectories at their limit"]
+    if result.begun_again:
+        parts += [f"chains begun again: {result.begun_again}"]
     reasons = result.reasons
     parts += [f"NOT to be used: {'; '.join(reasons)}" if reasons else "can be used"]
     return "; ".join(parts)
