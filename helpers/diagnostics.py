@@ -38,9 +38,8 @@ with warnings.catch_warnings():
     )
     import arviz
 
-# What a run needs if it is to be used. Each was tried on runs known to be right or wrong, by
-# tests/test_verdict.py: the right ones are refused seldom, and of the wrong ones pass those alone
-# whose chains never met what they lack.
+# What a run needs if it is to be used, tried on runs known to be right or wrong (tests/test_verdict.py
+# and `make check-peers`): wrong ones pass where no chain has met what they lack.
 LEAST_ESS = 400.0  # bulk and tail; a mean is then known to a twentieth of its standard deviation
 LEAST_OF_MANY = 200.0  # of more than a hundred quantities, the one with the fewest
 LEAST_BFMI = 0.3  # in every chain (Betancourt 2016)
@@ -247,7 +246,7 @@ def _asked(found):
     for i, kind in enumerate(found.kinds):
         rhat, bound = found.rhat[i], found.rhat_bound[i]
         if np.isnan(rhat):
-            first += [Asked(-np.inf, f"{kind}: one never moves, so that it has no R-hat")]
+            first += [Asked(-np.inf, f"{kind}: one never moves; leave it out")]
         else:
             disagree = f"{kind}: R-hat {rhat:.3f}, above {bound:.3f}: chains disagree; look at each"
             first += [
@@ -271,7 +270,7 @@ def _asked(found):
 
 
 def _log(more, less):
-    """Return log(more / less), infinite where nothing is left to be less, or more."""
+    """Return log(more / less), infinite where either is not positive."""
     if less <= 0:
         return np.inf
     return float(np.log(more / less)) if more > 0 else -np.inf

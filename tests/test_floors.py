@@ -34,7 +34,7 @@ ORDER = [
     "mcmc",
     "sgfs",
 ]
-ORDER += ["sgmcmc", "svi", "predict", "metrics", "diagnostics", "verify", "plots"]
+ORDER += ["sgmcmc", "svi", "predict", "metrics", "summaries", "diagnostics", "verify", "plots"]
 ORDER += ["copies", "smc", "tempering", "training", "monte_carlo"]
 
 
