@@ -2,7 +2,7 @@
 
 ``data -> networks -> densities, hierarchical -> mcmc (hmc, chains, restarts, warmups), sgmcmc
 (sgfs), svi -> predict -> metrics -> plots``: a module imports only from its left. ``checks``,
-``common``, ``pages`` and ``progress`` serve all. ``diagnostics`` (with ``summaries``) and ``verify`` judge.
+``common``, ``pages`` and ``progress`` serve all. ``diagnostics`` (summaries) and ``verify`` judge.
 ``tempering`` finds where chains of a posterior with several modes start, ``smc`` its evidence;
 ``training`` minimises, ``copies`` brings copies of networks together, ``monte_carlo`` has errors
 without a formula.

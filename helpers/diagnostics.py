@@ -38,8 +38,8 @@ with warnings.catch_warnings():
     )
     import arviz
 
-# What a run needs if it is to be used, tried on runs known to be right or wrong (tests/test_verdict.py
-# and `make check-peers`): wrong ones pass where no chain has met what they lack.
+# What a run needs if it is to be used: tried on runs that are known to be right or wrong, by
+# tests/test_verdict.py and `make check-peers`. Wrong ones pass if no chain met what they lack.
 LEAST_ESS = 400.0  # bulk and tail; a mean is then known to a twentieth of its standard deviation
 LEAST_OF_MANY = 200.0  # of more than a hundred quantities, the one with the fewest
 LEAST_BFMI = 0.3  # in every chain (Betancourt 2016)
