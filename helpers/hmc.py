@@ -5,7 +5,7 @@ stretch of turns after the other.
 position, then a task and data if there are any.
 """
 
-from helpers import progress
+from helpers import full_metric, progress
 from helpers.common import mixed_types
 
 from collections.abc import Callable
@@ -47,6 +47,10 @@ class Learnt(NamedTuple):
     num_steps: Float[Array, "*unit"]  # mean length of a trajectory
     at_limit: Float[Array, "*unit"]  # share of trajectories that ended at the largest tree depth
     mean_log_density: Float[Array, "*unit"]
+    # Of few parameters (``full_metric.applies``), else None: these draws and the gradients there,
+    # until chains share what they make of them, a full inverse metric.
+    recent: Float[Array, "*unit 2 draw parameter"] | None = None
+    full: Float[Array, "*unit parameter parameter"] | None = None
 
 
 class Going(NamedTuple):
@@ -60,8 +64,9 @@ class Going(NamedTuple):
     key_draws: UInt32[Array, "*unit word"]  # of all turns that draw
     adaptation: DualAveragingAdaptationState  # of the step size
     target_acceptance: Float[Array, "*unit"]  # mean that the step size is tuned to
-    inverse_metric: Float[Array, "*unit parameter"]  # the diagonal
-    mean_steps: Float[Array, "*unit"]  # a trajectory has 1 to 2 m - 1 steps, m rounded up
+    # the diagonal, or the matrix [parameter, parameter]
+    inverse_metric: Float[Array, "*unit parameter"] | Float[Array, "*unit parameter parameter"]
+    num_steps: Float[Array, "*unit"]  # mean length of warm-up's trajectories: see ``full_metric``
     num_tuning: Int[Array, "*unit"]  # so many turns, the first, tune the step size
     turn: Int[Array, "*unit"]  # turns that it has taken
 
@@ -81,7 +86,8 @@ def warm_up(
     """Return what NUTS (Hoffman and Gelman 2014) learns in a chain, no leading axis.
 
     The metric is the diagonal one that minimises the Fisher divergence (Seyboldt et al. 2026). The
-    mean length of a trajectory, and the share at the limit, are of the last third of the draws.
+    mean length of a trajectory, and the share at the limit, are of the last third of the draws. Of
+    few parameters these draws are kept.
 
     Args:
         log_density: of one position, then of the task and the data.
@@ -94,11 +100,13 @@ def warm_up(
         number: of the line that draws are reported to; None for none.
     """
     start, unravel, flat_density = _flat(log_density, position, task, data)
+    few = full_metric.applies(start.size, num_draws)
 
     def seen(state, info, adaptation):
         # counted anew in every window of the metric
         progress.report(number, adaptation.ss_state.step, every=10)
-        return info.num_integration_steps, state.logdensity
+        there = (state.position, state.logdensity_grad) if few else None
+        return info.num_integration_steps, state.logdensity, there
 
     warmup = blackjax.staged_adaptation(
         blackjax.nuts,
@@ -107,9 +115,10 @@ def warm_up(
         target_acceptance_rate=target_acceptance,
         adaptation_info_fn=seen,
         max_num_doublings=max_tree_depth,
+        initial_inverse_mass_matrix=full_metric.first_guess(flat_density, start) if few else None,
     )
     (state, parameters), found = warmup.run(jax.random.wrap_key_data(key), start, num_draws)
-    lengths, log_densities = (values[-(num_draws // 3) :] for values in found)
+    lengths, log_densities, there = jax.tree.map(lambda a: a[-(num_draws // 3) :], found)
     return Learnt(
         unravel(state.position),
         state.logdensity,
@@ -119,6 +128,7 @@ def warm_up(
         lengths.mean(),
         (lengths >= 2**max_tree_depth - 1).mean(),
         log_densities.mean(),
+        jnp.stack(there) if few else None,
     )
 
 
@@ -140,7 +150,7 @@ def begin(key, learnt, num_tuning, target_acceptance):
         key_draws,
         dual_averaging_adaptation(target_acceptance)[0](learnt.step_size),
         jnp.asarray(target_acceptance, learnt.step_size.dtype),
-        jnp.exp(learnt.log_inverse_metric),
+        jnp.exp(learnt.log_inverse_metric) if learnt.full is None else learnt.full,
         learnt.num_steps,
         jnp.int32(num_tuning),
         jnp.int32(0),
@@ -152,9 +162,9 @@ def stretch(log_density, size, going, count, task, data):
     """Let a chain take turns, by HMC (Neal 2011, section 4.2); no leading axis.
 
     Its first turns tune the step size by dual averaging, the others draw with the one found. Each
-    trajectory has a length of its own, 1 to ``2 m - 1`` steps, each as likely, where ``m`` is the
-    mean length rounded up. A turn depends on its number and not on how many there are: stretches of
-    any lengths give the bits of one long stretch, and one program serves them all.
+    trajectory has a length of its own, 1 to ``2 m - 1`` steps, each as likely, where ``m`` is
+    ``full_metric.mean_steps`` rounded up. A turn depends on its number and not on how many there
+    are: stretches of any lengths give the bits of one long stretch, by one program.
 
     Args:
         log_density: of one position, then of the task and the data.
@@ -196,9 +206,9 @@ def turn(flat_density: Callable, going: Going) -> Callable:
         flat_density: of a position as one vector.
         going: the chain; its metric, lengths, keys and target are used.
     """
-    inverse_metric, most = going.inverse_metric, 2 * jnp.ceil(going.mean_steps).astype(int)
+    inverse_metric = going.inverse_metric
     kernel = blackjax.dynamic_hmc.build_kernel(
-        integration_steps_fn=lambda key: jax.random.randint(key, (), 1, most)
+        integration_steps_fn=lambda key, most: jax.random.randint(key, (), 1, most)
     )
     _, update, final = dual_averaging_adaptation(going.target_acceptance)
 
@@ -211,12 +221,14 @@ def turn(flat_density: Callable, going: Going) -> Callable:
         key = jax.random.fold_in(jax.random.wrap_key_data(key), number)
         # One kernel, hence one program to compile, serves the tuning and the draws.
         step_size = jnp.where(tuning, jnp.exp(adaptation.log_step_size), final(adaptation))
-        moved, info = kernel(key, state, flat_density, step_size, inverse_metric)
+        mean = full_metric.mean_steps(inverse_metric, going.num_steps, step_size)
+        most = 2 * jnp.ceil(mean).astype(int)
+        moved, info = kernel(key, state, flat_density, step_size, inverse_metric, (most,))
         tuned = update(adaptation, info.acceptance_rate)
         adaptation = jax.tree.map(lambda new, old: jnp.where(tuning, new, old), tuned, adaptation)
         # BlackJAX reports the energy at the trajectory's end, which is infinite for some that are
         # rejected.
-        energy = (inverse_metric * info.momentum**2).sum() / 2 - state.logdensity
+        energy = full_metric.kinetic_energy(inverse_metric, info.momentum) - state.logdensity
         acceptance, steps = info.acceptance_rate, info.num_integration_steps
         stats = Stats(moved.logdensity, info.is_divergent, acceptance, energy, steps)
         return (moved, adaptation), (moved.position, stats)
@@ -249,7 +261,13 @@ def compiled(
     with mixed_types():  # the density itself has just been evaluated under the caller's rules
         first = warm_up.lower(log_density, *settings, *unit, data, number)
         warm_up_program = pool.submit(first.compile)  # while the turns are traced
-        going = jax.eval_shape(begin, key, first.out_info, 0, 0.0)
+        learnt = first.out_info
+        if learnt.recent is not None:
+            matrix = 2 * learnt.recent.shape[-1:]
+            learnt = learnt._replace(
+                recent=None, full=jax.ShapeDtypeStruct(matrix, learnt.recent.dtype)
+            )
+        going = jax.eval_shape(begin, key, learnt, 0, 0.0)
     return warm_up_program, compiled_stretch(pool, log_density, going, task, data)
 
 

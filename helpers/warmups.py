@@ -3,9 +3,9 @@
 ``mcmc.sample`` and ``mcmc.warm_up`` call ``learn``.
 """
 
-from helpers import chains, hmc, restarts
+from helpers import chains, full_metric, hmc, restarts
 from helpers import progress as lines
-from helpers.common import mixed_types, take
+from helpers.common import mixed_types, stack, take
 
 import warnings
 from collections.abc import Callable
@@ -26,9 +26,12 @@ class Warmup(NamedTuple):
     """
 
     step_size: Float[Array, "*chain"]
-    # the diagonal, in the order of ``ravel_pytree``; shared by a posterior's chains
-    inverse_metric: Float[Array, "*chain parameter"]
-    mean_steps: Float[Array, "*chain"]  # mean length of a trajectory, m; shared likewise
+    # the diagonal, of few parameters (``full_metric.applies``) the matrix [parameter, parameter],
+    # in the order of ``ravel_pytree``; shared by a posterior's chains
+    inverse_metric: Float[Array, "*chain parameter"] | Float[Array, "*chain parameter parameter"]
+    # mean length of a trajectory, m; shared likewise, unless it is what the step size makes of a
+    # full metric
+    mean_steps: Float[Array, "*chain"]
     # share of the no-U-turn trajectories that ended at ``max_tree_depth``
     at_limit: Float[Array, "*chain"]
     chain: Int[Array, "*chain"]  # its index among the starts
@@ -94,9 +97,20 @@ def learn(
     going = begin(keys[1][: len(rows)], learnt, num_tuning, target_acceptance)
     settings = stretch.result(), going, tasks, num_tuning
     going, more = chains.turns(work, "step sizes", *settings)
-    found = going.inverse_metric, going.mean_steps, learnt.at_limit, chain.ravel(), shared
-    warmup = Warmup(np.exp(going.adaptation.log_step_size_avg), *found, seconds + more, begun)
+    warmup = found(going, learnt.at_limit, chain.ravel(), shared, seconds + more, begun)
     return chains.by_chain((warmup, going), chain.shape)
+
+
+def found(going: hmc.Going, *others: Any) -> Warmup:
+    """Return what chains have learnt when their step sizes are tuned, leading axis [unit].
+
+    ``others`` are the share at the limit, the chains, whether they are shared, the seconds, and how
+    often each began again.
+    """
+    step_size = np.exp(going.adaptation.log_step_size_avg)
+    given = going.inverse_metric, going.num_steps, step_size
+    mean_steps = np.asarray(full_metric.mean_steps(*given))
+    return Warmup(step_size, going.inverse_metric, mean_steps, *others)
 
 
 def begin(keys: Any, learnt: hmc.Learnt, num_tuning: int, target_acceptance: float) -> hmc.Going:
@@ -175,4 +189,23 @@ def share(
     learnt = learnt._replace(
         log_inverse_metric=mean(learnt.log_inverse_metric), num_steps=mean(learnt.num_steps)
     )
-    return learnt, shared.ravel()
+    return _share_full(learnt, shared), shared.ravel()
+
+
+def _share_full(learnt, shared):
+    """Give the chains of each posterior one full metric, if their draws were kept for it."""
+    if learnt.recent is None:
+        return learnt
+    num_chains = shared.shape[-1]
+    firsts = range(0, shared.size, num_chains)  # units, of each posterior
+    metrics, factors = stack(
+        [
+            full_metric.estimate(
+                learnt.recent[first : first + num_chains][who], learnt.log_inverse_metric[first]
+            )
+            for first, who in zip(firsts, shared.reshape(-1, num_chains), strict=True)
+        ]
+    )
+    full, factor = (np.repeat(part, num_chains, axis=0) for part in (metrics, factors))
+    step_size = (learnt.step_size * factor).astype(full.dtype)
+    return learnt._replace(recent=None, full=full, step_size=step_size)

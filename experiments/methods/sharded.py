@@ -181,17 +181,8 @@ def _posterior(run, num_tuning):
     num_chains = len(run.shared)
     _check_finite("draws", (draws, stats), (num_chains,))
     going, none, chain = run.going, np.full(num_chains, np.nan), np.arange(num_chains)
-    step_size = np.exp(going.adaptation.log_step_size_avg)
-    learnt = (
-        going.inverse_metric,
-        going.mean_steps,
-        run.at_limit,
-        chain,
-        run.shared,
-        none,
-        0 * chain,
-    )
-    return mcmc.Posterior(draws, stats, mcmc.Warmup(step_size, *learnt), going)
+    warmup = warmups.found(going, run.at_limit, chain, run.shared, none, 0 * chain)
+    return mcmc.Posterior(draws, stats, warmup, going)
 
 
 def _check_finite(what, tree, batch):
