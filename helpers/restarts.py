@@ -15,10 +15,10 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 MOST_DRAWN = 100  # how often a start whose density is not finite is drawn
 MOST_AGAIN = 3  # how often a chain begins again
-# By how many nats a chain's mass, as guessed, may be below its posterior's best: a constant, and so
-# many times the square root of the number of parameters. The log density of a normal has a standard
-# deviation of the square root of half their number, so four such roots are more than five of them:
-# guesses would stay within if each came from one draw. The constant is for what is not normal.
+# By how many nats a chain may be below its posterior's best: a constant, and so many times the root
+# of the number of parameters. The log density of a normal has a standard deviation of the root of
+# half their number, so four such roots are more than five of them: guesses would stay within if
+# each came from one draw. The constant is for what is not normal.
 ALLOWED = 15.0, 4.0
 
 
@@ -80,15 +80,27 @@ def mass(learnt: hmc.Learnt) -> Float[np.ndarray, " unit"]:
 
 
 def far(
-    guess: Float[np.ndarray, " unit"], num_parameters: int, batch: tuple[int, ...]
+    learnt: hmc.Learnt, guess: Float[np.ndarray, " unit"], batch: tuple[int, ...]
 ) -> Bool[np.ndarray, " unit"]:
     """Return whether chains are so far below the best of their posterior that they begin again.
 
-    ``guess`` is what ``mass`` returns, and ``batch`` what [unit] is: [chain] or [task, chain].
+    Both are far below: the mass, and the mean log density. For a metric is learnt from few draws:
+    where there are hundreds of parameters that the data hardly determine, its volume varies by
+    hundreds of nats between chains that are as good as each other.
+
+    Args:
+        learnt: of each unit, leading axis [unit].
+        guess: their log mass, as ``mass`` returns.
+        batch: what [unit] is: [chain] or [task, chain].
     """
     constant, times = ALLOWED
-    best = np.repeat(guess.reshape(batch).max(axis=-1).ravel(), batch[-1])
-    return ~(guess > -np.inf) | (guess < best - constant - times * np.sqrt(num_parameters))
+    allowed = constant + times * np.sqrt(learnt.log_inverse_metric.shape[-1])
+    lost = ~(guess > -np.inf)
+    height = np.where(lost, -np.inf, learnt.mean_log_density).reshape(batch)
+    guess = guess.reshape(batch)
+    first = guess.argmax(axis=-1)[..., None]
+    below = [part < np.take_along_axis(part, first, axis=-1) - allowed for part in (guess, height)]
+    return lost | (below[0] & below[1]).ravel()
 
 
 def again(
@@ -114,10 +126,10 @@ def again(
         given: starts and tasks, leading axis [unit].
         batch: what [unit] is: [chain] or [task, chain].
     """
-    guess, num_parameters = mass(learnt), learnt.log_inverse_metric.shape[-1]
+    guess = mass(learnt)
     count, seconds = np.zeros(len(guess), int), np.zeros(len(guess))
     for number in range(MOST_AGAIN):
-        where = far(guess, num_parameters, batch)
+        where = far(learnt, guess, batch)
         if not where.any():
             break
         key_starts, key_chains = jax.random.split(jax.random.fold_in(key, number))

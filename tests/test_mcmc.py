@@ -533,9 +533,14 @@ def test_a_chain_is_far_below_the_best_of_its_own_posterior(num_parameters):
     constant, times = restarts.ALLOWED
     allowed = constant + times * np.sqrt(num_parameters)
     guess = np.array([0.0, -allowed + 0.1, -allowed - 0.1, -np.inf, -500.0, -500.0, -500.0, -500.0])
-    found = restarts.far(guess, num_parameters, (2, 4))
+    metric = np.zeros((8, num_parameters), np.float32)
+    learnt = hmc.Learnt(*[guess] * 4, metric, *[guess] * 3)
+    found = restarts.far(learnt, guess, (2, 4))
     assert found.tolist() == [False, False, True, True, *[False] * 4]
-    assert restarts.far(np.full(4, -np.inf), num_parameters, (4,)).all()
+    # A metric of little volume alone is no reason.
+    level = learnt._replace(mean_log_density=np.zeros(8))
+    assert restarts.far(level, guess, (2, 4)).tolist() == [False, False, False, True, *[False] * 4]
+    assert restarts.far(learnt, np.full(8, -np.inf), (8,)).all()
 
 
 def test_the_mass_of_a_normal_is_guessed_up_to_what_chains_have_in_common():
