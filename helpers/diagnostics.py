@@ -15,7 +15,6 @@ from helpers.summaries import (
     CHANCE,
     MOST_RHAT,
     Summary,
-    drift_bound,
     rhat_bound,
     standard_error,
     summarize,
@@ -43,6 +42,7 @@ with warnings.catch_warnings():
 LEAST_ESS = 400.0  # bulk and tail; a mean is then known to a twentieth of its standard deviation
 LEAST_OF_MANY = 200.0  # of more than a hundred quantities, the one with the fewest
 LEAST_BFMI = 0.3  # in every chain (Betancourt 2016)
+MOST_DRIFT = 5.0
 MOST_DIVERGENCES = 2e-3  # share of a posterior's draws
 
 
@@ -69,8 +69,8 @@ class Check(NamedTuple):
     ess: Float[np.ndarray, " kind"]
     ess_alone: Float[np.ndarray, " kind"]  # least of the kind, chains taken one at a time, summed
     ess_worst: Float[np.ndarray, " kind"]  # likewise, of the chain that has fewest
-    drift: Float[np.ndarray, " kind"]  # of the first tenth of a chain, in errors
-    drift_bound: float  # what chance explains of it
+    # by how many errors the first tenth of a chain lies beyond the range of what follows
+    drift: Float[np.ndarray, " kind"]
     divergences: int = 0  # number of draws whose trajectory diverged
     diverging: float = 0.0  # their share of the draws; of several tasks, the largest
     # energy's Bayesian fraction of missing information (Betancourt 2016); below 0.3 tails are not
@@ -201,7 +201,7 @@ def of_summaries(
         runs: what ``summarize`` returns, by kind.
         sizes: how many chains there are, and how many draws of each.
         num_quantities: how many quantities share ``chance``, these among them.
-        chance: probability that any R-hat, or any drift, of a right run exceeds its bound.
+        chance: probability that any R-hat of a right run exceeds its bound.
     """
     num_chains, num_draws = sizes
     every = list(runs.values())
@@ -222,7 +222,6 @@ def of_summaries(
         ess_alone=np.array([run.ess_alone.min() for run in every]),
         ess_worst=np.array([run.ess_worst.min() for run in every]),
         drift=np.array([np.max(run.drift) for run in every]),
-        drift_bound=drift_bound(num_quantities, num_chains, chance),
     )
 
 
@@ -255,9 +254,9 @@ def _asked(found):
                     f"{disagree} chain's log density, double num_warmup",
                 ),
                 Asked(
-                    _log(found.drift_bound, found.drift[i]),
-                    f"{kind}: the first tenth of a chain lies {found.drift[i]:.1f} errors from "
-                    f"what follows, beyond {found.drift_bound:.1f}: it had not arrived; double "
+                    _log(MOST_DRIFT, found.drift[i]),
+                    f"{kind}: the first tenth of a chain lies {found.drift[i]:.1f} errors beyond "
+                    f"what follows, more than {MOST_DRIFT:.0f}: it had not arrived; double "
                     "num_warmup",
                 ),
             ]

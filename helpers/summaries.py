@@ -36,7 +36,7 @@ class Summary(NamedTuple):
     # of chains taken one at a time, summed: location's or spread's
     ess_alone: Float[np.ndarray, " quantity"]
     ess_worst: Float[np.ndarray, " quantity"]  # likewise, of the chain that has fewest
-    # by how many errors the first tenth of a chain differs from what follows, the worst chain
+    # by how many errors the first tenth of a chain lies beyond what follows, the worst chain
     drift: Float[np.ndarray, " quantity"]
     # what chance explains of R-hat, shared by these quantities, `MOST_RHAT` at most
     rhat_bound: Float[np.ndarray, " quantity"]
@@ -87,22 +87,25 @@ def _of_block(values):
     bulk, low, high, raw = _each(_ess, kinds[:, :, [0, 2, 3, 4]])
     # chains side by side, as if each were the only one: [chain, kind, quantity]
     one = _each(_ess, np.moveaxis(kinds[:, :, :2], 0, 1)[None]).min(axis=1)
-    tail, drift = np.minimum(low, high), _drift(values, raw)
+    tail, drift = np.minimum(low, high), _drift(values, within, raw)
     return np.stack([rhat, bulk, tail, one.sum(axis=0), one.min(axis=0), drift])
 
 
-def _drift(values, ess):
-    """Return by how many errors the first tenth of a chain lies beside what follows, [quantity].
+def _drift(values, within, ess):
+    """Return by how many errors the first tenth of a chain lies beyond what follows, [quantity].
 
-    Values are the raw ones, since ranks hide how far a start is from where the chain arrives. The
-    error is that of what follows, and ``ess`` of values that are brought into its range: a chain
-    that has not arrived would widen an error from all draws as much as it widens the difference.
+    ``within`` are the values, raw ones, brought into the range of what follows, of all chains: what
+    they lack is what is beyond. Ranks would hide how far that is; and a difference of means, of
+    quantities with heavy tails, would take a right run for one that had not arrived. The error is
+    that of what follows, and ``ess`` of the values within, since a chain that has not arrived
+    widens an error from all draws by as much as it moves the mean.
     """
-    first, rest = np.split(values, [values.shape[1] // 10], axis=1)
-    total = len(values) * (1 / first.shape[1] + 1 / rest.shape[1]) * values.shape[1]
+    first = values.shape[1] // 10
+    rest = values[:, first:]
+    total = len(values) * (1 / first + 1 / rest.shape[1]) * values.shape[1]
     ess = np.clip(ess, 1, values[..., 0].size)  # none, where chains stand still apart
     error = rest.std(axis=(0, 1)) * np.sqrt(total / ess)
-    return (np.abs(first.mean(axis=1) - rest.mean(axis=1)) / error).max(axis=0)
+    return (np.abs((values - within)[:, :first].mean(axis=1)) / error).max(axis=0)
 
 
 def _normal(rows):
@@ -127,14 +130,6 @@ def _each(function, values):
         moved = np.ptp(values, axis=(0, 1)) > 0
         found = np.where(moved, found, values.shape[0] * values.shape[1])
     return found
-
-
-def drift_bound(num_quantities: int, num_chains: int, chance: float = CHANCE) -> float:
-    """Return the largest drift of any chain and quantity that chance explains: a normal quantile.
-
-    For eight quantities of four chains it is 5.1.
-    """
-    return float(stats.norm.isf(chance / (2 * num_quantities * num_chains)))
 
 
 def rhat_bound(
