@@ -42,7 +42,8 @@ with warnings.catch_warnings():
 LEAST_ESS = 400.0  # bulk and tail; a mean is then known to a twentieth of its standard deviation
 LEAST_OF_MANY = 200.0  # of more than a hundred quantities, the one with the fewest
 LEAST_BFMI = 0.3  # in every chain (Betancourt 2016)
-MOST_DRIFT = 5.0
+# Starts that move a mean by a third of its sd lie 10 errors away or more, long tails 5.
+MOST_DRIFT = 10.0
 MOST_DIVERGENCES = 2e-3  # share of a posterior's draws
 
 
