@@ -186,8 +186,9 @@ def stretch(log_density, size, going, count, task, data):
         carry, found = one_turn(carry, going.turn + i)
         return carry, jax.tree.map(lambda rows, row: rows.at[i].set(row), kept, found)
 
-    _, row = jax.eval_shape(one_turn, carry, going.turn)
-    kept = jax.tree.map(lambda leaf: jnp.zeros((size, *leaf.shape), leaf.dtype), row)
+    number = jnp.zeros(size, going.log_density.dtype)
+    statistics = Stats(number, number > 0, number, number, number.astype(int))
+    kept = jnp.zeros((size, *start.shape), start.dtype), statistics
     (state, adaptation), drawn = jax.lax.fori_loop(0, count, kept_turn, (carry, kept))
     vector, *there, key = state
     going = Going(unravel(vector), *there, jax.random.key_data(key), *going[4:])
