@@ -30,8 +30,7 @@ def first_guess(
 ) -> Float[Array, " parameter"]:
     """Return a diagonal inverse metric to begin warm-up with, one over the absolute gradient.
 
-    Of a normal density about a standard deviation from its mean it is the variance, whatever the
-    scales.
+    Of a normal density it is the variance, whatever its size, over the distance from the mean.
     """
     slope = jnp.abs(jax.grad(flat_density)(start))
     return jnp.where(slope > 0, 1 / jnp.clip(slope, 1e-20, 1e20), 1.0)
@@ -65,6 +64,24 @@ def estimate(
     matrix = matrix + (least - variances[0]) * unit
     matrix = (matrix + matrix.T) / 2 * scale * scale[:, None]
     return matrix.astype(recent.dtype), least**-0.5
+
+
+def mean_steps(
+    inverse_metric: Float[Array, "..."],
+    num_steps: Float[Array, "*unit"],
+    step_size: Float[Array, "*unit"],
+) -> Float[Array, "*unit"]:
+    """Return the mean number of steps of a trajectory: under a diagonal metric that of warm-up's;
+    under a full one what ``DURATION`` takes, at most that of warm-up's.
+
+    Args:
+        inverse_metric: the diagonal, [*unit, parameter], or the matrix, with one more axis.
+        num_steps: mean length of warm-up's trajectories.
+        step_size: of the trajectory.
+    """
+    if inverse_metric.ndim == num_steps.ndim + 1:
+        return num_steps
+    return jnp.minimum(jnp.divide(DURATION, step_size), num_steps)
 
 
 def _power(matrix, exponent):

@@ -66,7 +66,7 @@ class Going(NamedTuple):
     target_acceptance: Float[Array, "*unit"]  # mean that the step size is tuned to
     # the diagonal, or the matrix [parameter, parameter]
     inverse_metric: Float[Array, "*unit parameter"] | Float[Array, "*unit parameter parameter"]
-    num_steps: Float[Array, "*unit"]  # mean length of warm-up's trajectories: see ``mean_steps``
+    num_steps: Float[Array, "*unit"]  # of warm-up's trajectories: see ``full_metric.mean_steps``
     num_tuning: Int[Array, "*unit"]  # so many turns, the first, tune the step size
     turn: Int[Array, "*unit"]  # turns that it has taken
 
@@ -87,7 +87,7 @@ def warm_up(
 
     The metric is the diagonal one that minimises the Fisher divergence (Seyboldt et al. 2026). The
     mean length of a trajectory, and the share at the limit, are of the last third of the draws. Of
-    few parameters these draws are kept.
+    few parameters these draws are kept, for the full metric that chains then share.
 
     Args:
         log_density: of one position, then of the task and the data.
@@ -137,7 +137,7 @@ def begin(key, learnt, num_tuning, target_acceptance):
 
     Args:
         key: data of a random key, as ``jax.random.key_data`` returns.
-        learnt: as ``warm_up`` returns; or with a metric and a length that chains share.
+        learnt: as ``warm_up`` returns; or with the metric and the length that chains share.
         num_tuning: so many turns tune the step size, by dual averaging.
         target_acceptance: mean acceptance that it is tuned to.
     """
@@ -163,8 +163,9 @@ def stretch(log_density, size, going, count, task, data):
 
     Its first turns tune the step size by dual averaging, the others draw with the one found. Each
     trajectory has a length of its own, 1 to ``2 m - 1`` steps, each as likely, where ``m`` is
-    ``mean_steps`` rounded up. A turn depends on its number and not on how many there are: stretches of
-    any lengths give the bits of one long stretch, and one program serves them all.
+    ``full_metric.mean_steps`` rounded up. A turn depends on its number and not on how many there
+    are: stretches of any lengths give the bits of one long stretch, and one program serves them
+    all.
 
     Args:
         log_density: of one position, then of the task and the data.
@@ -196,15 +197,6 @@ def stretch(log_density, size, going, count, task, data):
     return going, jax.vmap(unravel)(vectors), stats
 
 
-def mean_steps(going: Going, step_size: Float[Array, "*unit"]) -> Float[Array, "*unit"]:
-    """Return the mean number of steps of a trajectory: as many as warm-up's; under a full metric as
-    many as a quarter of a round posterior's period has, but not more than warm-up's.
-    """
-    if going.inverse_metric.ndim == going.num_steps.ndim + 1:
-        return going.num_steps
-    return jnp.minimum(full_metric.DURATION / step_size, going.num_steps)
-
-
 def turn(flat_density: Callable, going: Going) -> Callable:
     """Return one turn of a chain, ``f((state, adaptation), number)``.
 
@@ -213,9 +205,9 @@ def turn(flat_density: Callable, going: Going) -> Callable:
 
     Args:
         flat_density: of a position as one vector.
-        going: the chain; its metric, lengths, keys and target are used.
+        going: the chain; its metric, length, keys and target are used.
     """
-    inverse_metric = going.inverse_metric
+    inverse_metric, is_full = going.inverse_metric, going.inverse_metric.ndim == 2
     kernel = blackjax.dynamic_hmc.build_kernel(
         integration_steps_fn=lambda key, most: jax.random.randint(key, (), 1, most)
     )
@@ -230,25 +222,21 @@ def turn(flat_density: Callable, going: Going) -> Callable:
         key = jax.random.fold_in(jax.random.wrap_key_data(key), number)
         # One kernel, hence one program to compile, serves the tuning and the draws.
         step_size = jnp.where(tuning, jnp.exp(adaptation.log_step_size), final(adaptation))
-        most = 2 * jnp.ceil(mean_steps(going, step_size)).astype(int)
+        mean_steps = full_metric.mean_steps(inverse_metric, going.num_steps, step_size)
+        most = 2 * jnp.ceil(mean_steps).astype(int)
         moved, info = kernel(key, state, flat_density, step_size, inverse_metric, (most,))
         tuned = update(adaptation, info.acceptance_rate)
         adaptation = jax.tree.map(lambda new, old: jnp.where(tuning, new, old), tuned, adaptation)
         # BlackJAX reports the energy at the trajectory's end, which is infinite for some that are
         # rejected.
-        energy = kinetic_energy(inverse_metric, info.momentum) - state.logdensity
+        p = info.momentum
+        kinetic = (p @ inverse_metric @ p if is_full else (inverse_metric * p**2).sum()) / 2
+        energy = kinetic - state.logdensity
         acceptance, steps = info.acceptance_rate, info.num_integration_steps
         stats = Stats(moved.logdensity, info.is_divergent, acceptance, energy, steps)
         return (moved, adaptation), (moved.position, stats)
 
     return one_turn
-
-
-def kinetic_energy(inverse_metric: Array, momentum: Float[Array, " parameter"]) -> Array:
-    """Return the kinetic energy of a momentum under a diagonal or full inverse metric, nats."""
-    if inverse_metric.ndim == 1:
-        return (inverse_metric * momentum**2).sum() / 2
-    return momentum @ inverse_metric @ momentum / 2
 
 
 def compiled(
@@ -278,10 +266,8 @@ def compiled(
         warm_up_program = pool.submit(first.compile)  # while the turns are traced
         learnt = first.out_info
         if learnt.recent is not None:
-            matrix = 2 * learnt.recent.shape[-1:]
-            learnt = learnt._replace(
-                recent=None, full=jax.ShapeDtypeStruct(matrix, learnt.recent.dtype)
-            )
+            full = jax.ShapeDtypeStruct(2 * learnt.recent.shape[-1:], learnt.recent.dtype)
+            learnt = learnt._replace(recent=None, full=full)
         going = jax.eval_shape(begin, key, learnt, 0, 0.0)
     return warm_up_program, compiled_stretch(pool, log_density, going, task, data)
 

@@ -98,9 +98,11 @@ def sample(
     diagonal metric that minimises the Fisher divergence (Seyboldt et al. 2026), and how many steps
     a trajectory needs (as in Wu et al. 2018). Chains of one posterior share the metrics' geometric
     mean and the mean number of steps m, without those of a chain whose metric is on average a
-    hundred times larger or smaller than the median chain's. The last quarter tunes each chain's
-    step size by dual averaging. Every draw follows a trajectory of 1 to 2 m - 1 steps, each as
-    likely.
+    hundred times larger or smaller than the median chain's. Of 30 parameters or fewer, and no more
+    than a quarter of the no-U-turn draws, they share a full metric instead (``full_metric``), and m
+    is what the step size makes of it, at most that mean. The last quarter tunes each chain's step
+    size by dual averaging. Every draw follows a trajectory of 1 to 2 m - 1 steps, each as likely,
+    m rounded up.
 
     Args:
         log_density: up to a constant, in nats, of one position; then of a task if there are tasks,

@@ -94,8 +94,8 @@ def found(going: hmc.Going, *others: Any) -> Warmup:
     ``others`` are the share at the limit, the chains, whether they are shared, and the seconds.
     """
     step_size = np.exp(going.adaptation.log_step_size_avg)
-    mean_steps = np.asarray(hmc.mean_steps(going, step_size))
-    return Warmup(step_size, going.inverse_metric, mean_steps, *others)
+    lengths = full_metric.mean_steps(going.inverse_metric, going.num_steps, step_size)
+    return Warmup(step_size, going.inverse_metric, np.asarray(lengths), *others)
 
 
 def _check_start(work, positions, tasks, batch):

@@ -27,6 +27,7 @@ ORDER = [
     "networks",
     "densities",
     "hierarchical",
+    "full_metric",
     "hmc",
     "chains",
     "warmups",

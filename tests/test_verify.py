@@ -229,7 +229,7 @@ def test_bad_ranks_are_named(values, truth, message):
         verify.ranks(values, truth)
 
 
-KERNEL = "moved, info = kernel(key, state, flat_density, step_size, inverse_metric)\n"
+KERNEL = "moved, info = kernel(key, state, flat_density, step_size, inverse_metric, (most,))\n"
 INDENT = " " * 8
 BROKEN = {
     "the metric learns from the draws": [
@@ -239,8 +239,9 @@ BROKEN = {
         ),
         (
             KERNEL,
-            KERNEL.replace("inverse_metric)", "jnp.where(tuning, inverse_metric, running))")
-            + f"{INDENT}here = inverse_metric * jnp.clip(moved.position**2, 0.01, 1.0)\n"
+            KERNEL.replace("inverse_metric,", "jnp.where(tuning, inverse_metric, running),")
+            + f"{INDENT}wide = jnp.clip(jnp.abs(moved.position), 0.1, 1.0)\n"
+            f"{INDENT}here = inverse_metric * wide * wide[:, None]\n"
             f"{INDENT}running = (running + here) / 2\n",
         ),
         ("return (moved, adaptation)", "return ((moved, running), adaptation)"),
@@ -254,7 +255,7 @@ BROKEN = {
         (
             KERNEL,
             "drawn = lambda key: jax.random.randint(key, (), 1, 6)\n"
-            f"{INDENT}length = lambda key: jnp.where(state.position[0] > 0, 1, drawn(key))\n"
+            f"{INDENT}length = lambda key, _: jnp.where(state.position[0] > 0, 1, drawn(key))\n"
             f"{INDENT}kernel = blackjax.dynamic_hmc.build_kernel(integration_steps_fn=length)\n"
             f"{INDENT}{KERNEL}",
         ),
