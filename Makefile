@@ -42,7 +42,7 @@ $(OTHERS):
 	_build/others/bin/pip install --disable-pip-version-check --no-deps --require-hashes -r benchmarks/others/requirements.txt
 	touch $@
 
-.PHONY: help environment book test check-site shake results check-results status benchmark stills lab lint pair lock lock-others clean distclean
+.PHONY: help environment book test check-site shake results check-results check-peers status benchmark stills lab lint pair lock lock-others clean distclean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -69,6 +69,9 @@ results: $(READY) ## compute stored results on all cores, or NAMES=... of them; 
 
 check-results: $(READY) ## compute one unit of every stored result again, and compare within the errors of both
 	$(BIN)/python -m experiments.engine --check $(NAMES)
+
+check-peers: $(READY) ## draw from posteriors with known answers, beside NumPyro and BlackJAX, and judge the verdicts: an hour
+	$(BIN)/python -m benchmarks.peers $(ARGUMENTS)
 
 status: $(READY) ## say of each stored result whether the code as it is made it
 	@$(BIN)/python -m experiments.engine --status

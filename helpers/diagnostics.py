@@ -15,7 +15,6 @@ from helpers.summaries import (
     CHANCE,
     MOST_RHAT,
     Summary,
-    drift_bound,
     rhat_bound,
     standard_error,
     summarize,
@@ -38,12 +37,13 @@ with warnings.catch_warnings():
     )
     import arviz
 
-# What a run needs if it is to be used. Each was tried on runs known to be right or wrong, by
-# tests/test_verdict.py: the right ones are refused seldom, and of the wrong ones pass those alone
-# whose chains never met what they lack.
+# What a run needs if it is to be used: tried on runs that are known to be right or wrong, by
+# tests/test_verdict.py and `make check-peers`. Wrong ones pass if no chain met what they lack.
 LEAST_ESS = 400.0  # bulk and tail; a mean is then known to a twentieth of its standard deviation
 LEAST_OF_MANY = 200.0  # of more than a hundred quantities, the one with the fewest
 LEAST_BFMI = 0.3  # in every chain (Betancourt 2016)
+# Starts that move a mean by a third of its sd lie 10 errors away or more, long tails 5.
+MOST_DRIFT = 10.0
 MOST_DIVERGENCES = 2e-3  # share of a posterior's draws
 
 
@@ -70,15 +70,18 @@ class Check(NamedTuple):
     ess: Float[np.ndarray, " kind"]
     ess_alone: Float[np.ndarray, " kind"]  # least of the kind, chains taken one at a time, summed
     ess_worst: Float[np.ndarray, " kind"]  # likewise, of the chain that has fewest
-    drift: Float[np.ndarray, " kind"]  # of the first tenth of a chain, in errors
-    drift_bound: float  # what chance explains of it
-    divergences: int  # number of draws whose trajectory diverged
-    diverging: float  # their share of the draws; of several tasks, the largest
+    # by how many errors the first tenth of a chain lies beyond the range of what follows
+    drift: Float[np.ndarray, " kind"]
+    divergences: int = 0  # number of draws whose trajectory diverged
+    diverging: float = 0.0  # their share of the draws; of several tasks, the largest
     # energy's Bayesian fraction of missing information (Betancourt 2016); below 0.3 tails are not
     # visited
-    bfmi: float
-    integration_steps: float  # mean per draw
-    at_limit: float  # share of warm-up's trajectories that were cut off at the largest tree depth
+    bfmi: float = np.inf
+    integration_steps: float = 0.0  # mean per draw
+    at_limit: float = (
+        0.0  # share of warm-up's trajectories that were cut off at the largest tree depth
+    )
+    begun_again: int = 0  # how often warm-up began a chain again, since its mode has far less mass
 
     @property
     def ok(self) -> bool:
@@ -88,7 +91,28 @@ class Check(NamedTuple):
     @property
     def reasons(self) -> tuple[str, ...]:
         """What is wrong, each with its number and the first thing to do; none if nothing is."""
-        return _of_run(self) + _of_quantities(self)
+        broken, short = ([one for one in asked if one.broken] for asked in _asked(self))
+        remedy = "more draws alone mend nothing" if broken else "draw on: mcmc.extend"
+        return (*(one.words for one in broken), *(f"{one.words}; {remedy}" for one in short))
+
+    @property
+    def margin(self) -> float:
+        """The logarithm of the factor by which what is nearest to its bound keeps it; below 0 where
+        a bound is broken.
+        """
+        return min(one.margin for asked in _asked(self) for one in asked)
+
+
+class Asked(NamedTuple):
+    """One of the things that are asked of a run."""
+
+    margin: float  # logarithm of the factor by which it is kept, NaN where it cannot be told
+    words: str  # what is wrong if it is not
+
+    @property
+    def broken(self) -> bool:
+        """Whether it is not kept."""
+        return not self.margin >= 0
 
 
 def nll_error(p: Float[np.ndarray, "chain draw *point"], y: Float[np.ndarray, "*point"]) -> float:
@@ -152,6 +176,9 @@ def check(posterior: Posterior, predictions: Any, **others: Any) -> Check:
         bfmi=float(arviz.bfmi(energy).min()),
         integration_steps=float(stats.integration_steps.mean()),
         at_limit=0.0 if warmup is None else float(warmup.at_limit.mean()),
+        begun_again=0
+        if warmup is None or warmup.begun_again is None
+        else int(warmup.begun_again.sum()),
     )
 
 
@@ -175,7 +202,7 @@ def of_summaries(
         runs: what ``summarize`` returns, by kind.
         sizes: how many chains there are, and how many draws of each.
         num_quantities: how many quantities share ``chance``, these among them.
-        chance: probability that any R-hat, or any drift, of a right run exceeds its bound.
+        chance: probability that any R-hat of a right run exceeds its bound.
     """
     num_chains, num_draws = sizes
     every = list(runs.values())
@@ -196,63 +223,65 @@ def of_summaries(
         ess_alone=np.array([run.ess_alone.min() for run in every]),
         ess_worst=np.array([run.ess_worst.min() for run in every]),
         drift=np.array([np.max(run.drift) for run in every]),
-        drift_bound=drift_bound(num_quantities, num_chains, chance),
-        divergences=0,
-        diverging=0.0,
-        bfmi=np.inf,
-        integration_steps=0.0,
-        at_limit=0.0,
     )
 
 
-def _of_run(found):
-    """Return what is wrong with trajectories: to draw longer would mend none of it."""
-    wrong = []
-    if not found.diverging <= MOST_DIVERGENCES:
-        wrong += [
-            f"{found.diverging:.2%} of trajectories diverged, more than {MOST_DIVERGENCES:.1%}: "
-            "raise target_acceptance to 0.95, and write learnt scales non-centred"
-        ]
-    if not found.bfmi >= LEAST_BFMI:
-        wrong += [
-            f"BFMI {found.bfmi:.2f} in a chain, less than {LEAST_BFMI}: the tails are not visited; "
-            "write learnt scales non-centred, or narrow a prior with heavy tails"
-        ]
-    return tuple(wrong)
-
-
-def _of_quantities(found):
-    """Return what is wrong with quantities, by kind: first whether chains agree, then how many
-    draws there are.
+def _asked(found):
+    """Return what is asked of a run: of trajectories and chains, then of how many draws there are.
+    Who asks for more draws first may never learn that a part of the posterior is avoided.
     """
-    disagree, short = [], []
+    first = [
+        Asked(
+            _log(MOST_DIVERGENCES, found.diverging),
+            f"{found.diverging:.2%} of trajectories diverged, more than {MOST_DIVERGENCES:.1%}: "
+            "raise target_acceptance to 0.95, write learnt scales non-centred",
+        ),
+        Asked(
+            _log(found.bfmi, LEAST_BFMI),
+            f"BFMI {found.bfmi:.2f} in a chain, less than {LEAST_BFMI}: tails are not visited; "
+            "write learnt scales non-centred, or lighten a prior's tails",
+        ),
+    ]
+    then = []
     for i, kind in enumerate(found.kinds):
-        if np.isnan(found.rhat[i]):
-            disagree += [f"{kind}: one never moves, so that it has no R-hat; leave it out"]
-        elif not found.rhat[i] <= found.rhat_bound[i]:
-            disagree += [
-                f"{kind}: R-hat {found.rhat[i]:.3f}, above {found.rhat_bound[i]:.3f}: chains "
-                "disagree; look at each chain's log density, then double num_warmup"
-            ]
-        if not found.drift[i] <= found.drift_bound and not np.isnan(found.rhat[i]):
-            disagree += [
-                f"{kind}: the first tenth of a chain lies {found.drift[i]:.1f} errors from what "
-                f"follows, beyond {found.drift_bound:.1f}: it had not arrived; double num_warmup"
+        rhat, bound = found.rhat[i], found.rhat_bound[i]
+        if np.isnan(rhat):
+            first += [Asked(-np.inf, f"{kind}: one never moves; leave it out")]
+        else:
+            disagree = f"{kind}: R-hat {rhat:.3f}, above {bound:.3f}: chains disagree; look at each"
+            first += [
+                Asked(
+                    _log(bound - 0.99, rhat - 0.99),
+                    f"{disagree} chain's log density, double num_warmup",
+                ),
+                Asked(
+                    _log(MOST_DRIFT, found.drift[i]),
+                    f"{kind}: the first tenth of a chain lies {found.drift[i]:.1f} errors beyond "
+                    f"what follows, more than {MOST_DRIFT:.0f}: it had not arrived; double "
+                    "num_warmup",
+                ),
             ]
         least = min(found.ess_bulk[i], found.ess_tail[i])
-        if not found.ess[i] >= LEAST_ESS:
-            short += [f"{kind}: {found.ess[i]:.0f} effective draws, fewer than {LEAST_ESS:.0f}"]
-        elif not least >= LEAST_OF_MANY:
-            short += [f"{kind}: {least:.0f} effective draws of one, fewer than {LEAST_OF_MANY:.0f}"]
-    remedy = "draw longer: mcmc.extend" if not disagree else "more draws alone will not mend it"
-    return (*disagree, *(f"{one}; {remedy}" for one in short))
+        ess = [(found.ess[i], LEAST_ESS), (least, LEAST_OF_MANY)]
+        for value, bound in ess[: 1 + (least < found.ess[i])]:
+            words = f"{kind}: {value:.0f} effective draws, fewer than {bound:.0f}"
+            then += [Asked(_log(value, bound), words)]
+    return first, then
+
+
+def _log(more, less):
+    """Return log(more / less), infinite where either is not positive."""
+    if less <= 0:
+        return np.inf
+    return float(np.log(more / less)) if more > 0 else -np.inf
 
 
 def describe(result: Check) -> str:
     """Return a check in one line, which ends in "can be used" or in what is wrong.
 
     The bound of an R-hat is given where there are effective draws enough to have one; trajectories
-    that the tree depth cut off where they are more than 1 %.
+    that the tree depth cut off where they are more than 1 %; chains that warm-up began again where
+    there are any: modes are then chosen by a guess of their mass.
     """
     parts = []
     for i, kind in enumerate(result.kinds):
@@ -264,6 +293,8 @@ def describe(result: Check) -> str:
     parts += [f"steps a draw: {result.integration_steps:.0f}"]
     if result.at_limit > 0.01:
         parts += [f"{result.at_limit:.0%} of warm-up's trajectories at their limit"]
+    if result.begun_again:
+        parts += [f"chains begun again: {result.begun_again}"]
     reasons = result.reasons
     parts += [f"NOT to be used: {'; '.join(reasons)}" if reasons else "can be used"]
     return "; ".join(parts)

@@ -36,6 +36,24 @@ def first_guess(
     return jnp.where(slope > 0, 1 / jnp.clip(slope, 1e-20, 1e20), 1.0)
 
 
+def mean_steps(
+    inverse_metric: Array, num_steps: Float[Array, "*unit"], step_size: Float[Array, "*unit"]
+) -> Float[Array, "*unit"]:
+    """Return the mean number of steps of a trajectory: as many as warm-up's, ``num_steps``; under a
+    full metric as many as a quarter of a round posterior's period has, but not more than warm-up's.
+    """
+    if inverse_metric.ndim == num_steps.ndim + 1:
+        return num_steps
+    return jnp.minimum(DURATION / step_size, num_steps)
+
+
+def kinetic_energy(inverse_metric: Array, momentum: Float[Array, " parameter"]) -> Array:
+    """Return the kinetic energy of a momentum under a diagonal or full inverse metric, nats."""
+    if inverse_metric.ndim == 1:
+        return (inverse_metric * momentum**2).sum() / 2
+    return momentum @ inverse_metric @ momentum / 2
+
+
 def estimate(
     recent: Float[np.ndarray, "chain 2 draw parameter"],
     log_diagonal: Float[np.ndarray, " parameter"],

@@ -66,7 +66,7 @@ class Going(NamedTuple):
     target_acceptance: Float[Array, "*unit"]  # mean that the step size is tuned to
     # the diagonal, or the matrix [parameter, parameter]
     inverse_metric: Float[Array, "*unit parameter"] | Float[Array, "*unit parameter parameter"]
-    num_steps: Float[Array, "*unit"]  # of warm-up's trajectories: see ``full_metric.mean_steps``
+    num_steps: Float[Array, "*unit"]  # mean length of warm-up's trajectories: see ``full_metric``
     num_tuning: Int[Array, "*unit"]  # so many turns, the first, tune the step size
     turn: Int[Array, "*unit"]  # turns that it has taken
 
@@ -164,8 +164,7 @@ def stretch(log_density, size, going, count, task, data):
     Its first turns tune the step size by dual averaging, the others draw with the one found. Each
     trajectory has a length of its own, 1 to ``2 m - 1`` steps, each as likely, where ``m`` is
     ``full_metric.mean_steps`` rounded up. A turn depends on its number and not on how many there
-    are: stretches of any lengths give the bits of one long stretch, and one program serves them
-    all.
+    are: stretches of any lengths give the bits of one long stretch, by one program.
 
     Args:
         log_density: of one position, then of the task and the data.
@@ -222,16 +221,14 @@ def turn(flat_density: Callable, going: Going) -> Callable:
         key = jax.random.fold_in(jax.random.wrap_key_data(key), number)
         # One kernel, hence one program to compile, serves the tuning and the draws.
         step_size = jnp.where(tuning, jnp.exp(adaptation.log_step_size), final(adaptation))
-        mean_steps = full_metric.mean_steps(inverse_metric, going.num_steps, step_size)
-        most = 2 * jnp.ceil(mean_steps).astype(int)
+        mean = full_metric.mean_steps(inverse_metric, going.num_steps, step_size)
+        most = 2 * jnp.ceil(mean).astype(int)
         moved, info = kernel(key, state, flat_density, step_size, inverse_metric, (most,))
         tuned = update(adaptation, info.acceptance_rate)
         adaptation = jax.tree.map(lambda new, old: jnp.where(tuning, new, old), tuned, adaptation)
         # BlackJAX reports the energy at the trajectory's end, which is infinite for some that are
         # rejected.
-        p = info.momentum
-        kinetic = (p @ inverse_metric @ p if is_full else (inverse_metric * p**2).sum()) / 2
-        energy = kinetic - state.logdensity
+        energy = full_metric.kinetic_energy(inverse_metric, info.momentum) - state.logdensity
         acceptance, steps = info.acceptance_rate, info.num_integration_steps
         stats = Stats(moved.logdensity, info.is_divergent, acceptance, energy, steps)
         return (moved, adaptation), (moved.position, stats)

@@ -98,11 +98,16 @@ def sample(
     diagonal metric that minimises the Fisher divergence (Seyboldt et al. 2026), and how many steps
     a trajectory needs (as in Wu et al. 2018). Chains of one posterior share the metrics' geometric
     mean and the mean number of steps m, without those of a chain whose metric is on average a
-    hundred times larger or smaller than the median chain's. Of 30 parameters or fewer, and no more
-    than a quarter of the no-U-turn draws, they share a full metric instead (``full_metric``), and m
-    is what the step size makes of it, at most that mean. The last quarter tunes each chain's step
-    size by dual averaging. Every draw follows a trajectory of 1 to 2 m - 1 steps, each as likely,
-    m rounded up.
+    hundred times larger or smaller than the median chain's. Of 30 parameters or fewer they share a
+    full metric, and trajectories a quarter of a round posterior's period long (``full_metric``).
+    The last quarter tunes each chain's step size by dual averaging. Every draw follows a trajectory
+    of 1 to 2 m - 1 steps, each as likely. A chain that ends far below the best, where there is much
+    less mass, begins again from a new start, three times at most (``restarts``).
+
+    A start whose density is not finite is drawn again, as Stan does, around the starts of its
+    posterior. A chain of several begins again, up to three times, where the no-U-turn part was not
+    finite, or ended where the mass is far below the best chain's, as ``restarts.far`` tells; not
+    where the caller chooses.
 
     Args:
         log_density: up to a constant, in nats, of one position; then of a task if there are tasks,
@@ -122,12 +127,12 @@ def sample(
             Draws are the same.
 
     Leading axes of what is returned are [chain, draw]; with tasks, [task, chain, draw]. A chain
-    whose warm-up was not finite is left out, with a warning, and with it as many of every other
+    whose warm-up was never finite is left out, with a warning, and with it as many of every other
     task. A chain is a program of its own, on a thread a core; on a GPU such programs take turns, so
     that ``JAX_PLATFORMS=cpu`` in the environment may be faster.
 
-    ValueError: no chains, draws or warm-up, shapes that do not fit, a start whose density is not
-    finite.
+    ValueError: no chains, draws or warm-up, shapes that do not fit, a start that is not finite, or
+    none of finite density found.
     FloatingPointError: more than half of the chains, or one that was chosen, whose warm-up is not
         finite; draws or densities that are not.
     """

@@ -1,7 +1,8 @@
 """R-hat, effective sample sizes, drift and Monte Carlo errors of draws, many quantities at once.
 
-R-hat and effective sample sizes are the rank-normalised ones (Vehtari et al. 2021), equal to
-ArviZ's. ``diagnostics`` says what follows from them.
+R-hat and effective sample sizes are the rank-normalised ones (Vehtari et al. 2021). R-hat is
+ArviZ's; effective sample sizes are BlackJAX's, which nearly always equal ArviZ's, and to a
+twentieth otherwise (``tests/test_diagnostics.py``). ``diagnostics`` says what follows from them.
 
     found = summaries.summarize(predictions)  # a pytree, leading axes [chain, draw]
     found.rhat, found.ess_bulk, found.drift
@@ -35,7 +36,7 @@ class Summary(NamedTuple):
     # of chains taken one at a time, summed: location's or spread's
     ess_alone: Float[np.ndarray, " quantity"]
     ess_worst: Float[np.ndarray, " quantity"]  # likewise, of the chain that has fewest
-    # by how many errors the first tenth of a chain differs from what follows, the worst chain
+    # by how many errors the first tenth of a chain lies beyond what follows, the worst chain
     drift: Float[np.ndarray, " quantity"]
     # what chance explains of R-hat, shared by these quantities, `MOST_RHAT` at most
     rhat_bound: Float[np.ndarray, " quantity"]
@@ -86,21 +87,25 @@ def _of_block(values):
     bulk, low, high, raw = _each(_ess, kinds[:, :, [0, 2, 3, 4]])
     # chains side by side, as if each were the only one: [chain, kind, quantity]
     one = _each(_ess, np.moveaxis(kinds[:, :, :2], 0, 1)[None]).min(axis=1)
-    tail, drift = np.minimum(low, high), _drift(values, raw)
+    tail, drift = np.minimum(low, high), _drift(values, within, raw)
     return np.stack([rhat, bulk, tail, one.sum(axis=0), one.min(axis=0), drift])
 
 
-def _drift(values, ess):
-    """Return by how many errors the first tenth of a chain lies beside what follows, [quantity].
+def _drift(values, within, ess):
+    """Return by how many errors the first tenth of a chain lies beyond what follows, [quantity].
 
-    Values are the raw ones, since ranks hide how far a start is from where the chain arrives. The
-    error is that of what follows, and ``ess`` of values that are brought into its range: a chain
-    that has not arrived would widen an error from all draws as much as it widens the difference.
+    ``within`` are the values, raw ones, brought into the range of what follows, of all chains: what
+    they lack is what is beyond. Ranks would hide how far that is; and a difference of means, of
+    quantities with heavy tails, would take a right run for one that had not arrived. The error is
+    that of what follows, and ``ess`` of the values within, since a chain that has not arrived
+    widens an error from all draws by as much as it moves the mean.
     """
-    first, rest = np.split(values, [values.shape[1] // 10], axis=1)
-    total = len(values) * (1 / first.shape[1] + 1 / rest.shape[1]) * values.shape[1]
-    error = rest.std(axis=(0, 1)) * np.sqrt(total / np.minimum(ess, values[..., 0].size))
-    return (np.abs(first.mean(axis=1) - rest.mean(axis=1)) / error).max(axis=0)
+    first = values.shape[1] // 10
+    rest = values[:, first:]
+    total = len(values) * (1 / first + 1 / rest.shape[1]) * values.shape[1]
+    ess = np.clip(ess, 1, values[..., 0].size)  # none, where chains stand still apart
+    error = rest.std(axis=(0, 1)) * np.sqrt(total / ess)
+    return (np.abs((values - within)[:, :first].mean(axis=1)) / error).max(axis=0)
 
 
 def _normal(rows):
@@ -125,14 +130,6 @@ def _each(function, values):
         moved = np.ptp(values, axis=(0, 1)) > 0
         found = np.where(moved, found, values.shape[0] * values.shape[1])
     return found
-
-
-def drift_bound(num_quantities: int, num_chains: int, chance: float = CHANCE) -> float:
-    """Return the largest drift of any chain and quantity that chance explains: a normal quantile.
-
-    For eight quantities of four chains it is 5.1.
-    """
-    return float(stats.norm.isf(chance / (2 * num_quantities * num_chains)))
 
 
 def rhat_bound(
@@ -189,7 +186,7 @@ def standard_error(
     values = np.asarray(values, np.float64)
     ess = np.concatenate([_each(_ess, block) for block in _blocks(values)])
     size = values.shape[0] * values.shape[1]
-    error = values.std(axis=(0, 1), ddof=1).ravel() / np.sqrt(np.minimum(ess, size))
+    error = values.std(axis=(0, 1), ddof=1).ravel() / np.sqrt(np.clip(ess, 1, size))
     return error.reshape(values.shape[2:])
 
 
@@ -203,5 +200,5 @@ def ess_of_median_chain(
     values = np.asarray(values, np.float64)
     num_chains, num_draws = values.shape[:2]
     parts = [_each(_ess, np.moveaxis(block, 0, 1)[None]) for block in _blocks(values)]
-    of_chains = np.minimum(np.concatenate(parts, axis=1), num_draws)
+    of_chains = np.clip(np.concatenate(parts, axis=1), 1, num_draws)
     return num_chains * np.median(of_chains, axis=0).reshape(values.shape[2:])

@@ -56,9 +56,9 @@ def compare_with_exact(
 ) -> Verdict:
     """Compare the averages of a run with exact expectations.
 
-    No tolerance is set by hand: a difference, an R-hat, a drift may be as large as ``chance``,
-    shared by all quantities, allows at the run's own effective sample size. Draws that
-    ``diagnostics`` would not use do not pass. A right run fails with probability 3 ``chance`` at
+    No tolerance is set by hand: a difference and an R-hat may be as large as ``chance``, shared
+    by all quantities, allows at the run's own effective sample size. Draws that
+    ``diagnostics`` would not use do not pass. A right run fails with probability 2 ``chance`` at
     most if it has effective draws enough, whatever the number of quantities. Of runs with one mean
     off by 0.2 sd at an ESS of 1000, 96 % are found if there is one quantity and 87 % if there are
     twenty; off by 0.1 sd at 4000, 97 % and 88 % (2000 simulated runs, ``tests/test_verify.py``).

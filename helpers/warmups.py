@@ -3,7 +3,7 @@
 ``mcmc.sample`` and ``mcmc.warm_up`` call ``learn``.
 """
 
-from helpers import chains, full_metric, hmc
+from helpers import chains, full_metric, hmc, restarts
 from helpers import progress as lines
 from helpers.common import mixed_types, stack, take
 
@@ -38,6 +38,8 @@ class Warmup(NamedTuple):
     # whether what it learnt entered the averages: that of a chain that is stuck does not
     shared: Bool[Array, "*chain"]
     seconds: Float[Array, "*chain"]  # of its core, compiling left out
+    # how often it began again, since it was far below the best; None in results kept before
+    begun_again: Int[Array, "*chain"] | None = None
 
 
 def learn(
@@ -65,45 +67,50 @@ def learn(
     num_warmup, target_acceptance, _ = sizes
     num_nuts, num_chains = 3 * num_warmup // 4, int(np.prod(batch))
     # In NumPy, which compiles nothing.
-    positions, tasks = chains.by_unit(positions, batch), chains.of_units(tasks, batch)
-    _check_start(work, positions, tasks, batch)
+    given, tasks = chains.by_unit(positions, batch), chains.of_units(tasks, batch)
+    # Numbers beyond those of the keys that are split off below.
+    key_starts, key_again = (jax.random.fold_in(key, np.uint32(2**32 - i)) for i in (1, 2))
+    positions = restarts.checked_starts(work, key_starts, given, tasks, batch)
     keys = np.asarray(jax.random.key_data(jax.random.split(key, (2, num_chains))))
-    units, common = (keys[0], positions, tasks), (work.data, lines.number(work.shown))
-    settings = work.log_density, (num_nuts, *sizes[1:])
-    nuts, stretch = hmc.compiled(work.pool, *settings, take(units, 0), *common)
+    common = work.data, lines.number(work.shown)
+    settings = work.log_density, (num_nuts, *sizes[1:]), take((keys[0], positions, tasks), 0)
+    nuts, stretch = hmc.compiled(work.pool, *settings, *common)
     nuts = nuts.result()
-    learnt, seconds = chains.run(
-        work, "warm-up", num_nuts, lambda i: nuts(*take(units, i), *common), range(num_chains)
-    )
+
+    def no_u_turn(rows, keys, positions):
+        units = keys, positions, take(tasks, rows)
+        one = lambda i: nuts(*take(units, i), *common)  # noqa: E731
+        return chains.run(work, "warm-up", num_nuts, one, range(len(rows)))
+
+    learnt, seconds = no_u_turn(np.arange(num_chains), keys[0], positions)
+    begun = np.zeros(num_chains, int)
+    if choose is None and batch[-1] > 1:
+        some = work, key_again, no_u_turn, learnt, (positions, tasks), batch
+        learnt, begun, more = restarts.again(*some)
+        seconds = seconds + more
     chain = going_on(learnt, choose, batch)
     first_unit = batch[-1] * np.arange(np.prod(batch[:-1], dtype=int))  # of each task
     rows = (chain + first_unit.reshape(*batch[:-1], 1)).ravel()
-    learnt, tasks, seconds = take((learnt, tasks, seconds), rows)
+    learnt, tasks, seconds, begun = take((learnt, tasks, seconds, begun), rows)
     learnt, shared = share(learnt, chain.shape)
     num_tuning = num_warmup - num_nuts
     going = begin(keys[1][: len(rows)], learnt, num_tuning, target_acceptance)
     settings = stretch.result(), going, tasks, num_tuning
     going, more = chains.turns(work, "step sizes", *settings)
-    warmup = found(going, learnt.at_limit, chain.ravel(), shared, seconds + more)
+    warmup = found(going, learnt.at_limit, chain.ravel(), shared, seconds + more, begun)
     return chains.by_chain((warmup, going), chain.shape)
 
 
 def found(going: hmc.Going, *others: Any) -> Warmup:
     """Return what chains have learnt when their step sizes are tuned, leading axis [unit].
 
-    ``others`` are the share at the limit, the chains, whether they are shared, and the seconds.
+    ``others`` are the share at the limit, the chains, whether they are shared, the seconds, and how
+    often each began again.
     """
     step_size = np.exp(going.adaptation.log_step_size_avg)
-    lengths = full_metric.mean_steps(going.inverse_metric, going.num_steps, step_size)
-    return Warmup(step_size, going.inverse_metric, np.asarray(lengths), *others)
-
-
-def _check_start(work, positions, tasks, batch):
-    values = chains.densities(work.log_density, positions, tasks, work.data)
-    bad = np.argwhere(~np.isfinite(np.asarray(values).reshape(batch)))
-    if len(bad):
-        given = f"the log density is not finite at {bad.tolist()}"
-        raise ValueError(f"initial_positions: {given}, expected a finite start")
+    given = going.inverse_metric, going.num_steps, step_size
+    mean_steps = np.asarray(full_metric.mean_steps(*given))
+    return Warmup(step_size, going.inverse_metric, mean_steps, *others)
 
 
 def begin(keys: Any, learnt: hmc.Learnt, num_tuning: int, target_acceptance: float) -> hmc.Going:

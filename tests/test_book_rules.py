@@ -235,7 +235,9 @@ def assertions_compare(page):
     for source in page.cells:
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.Assert) and not any(
-                isinstance(part, ast.Compare) for part in ast.walk(node.test)
+                # a verdict has a margin, which is written down
+                isinstance(part, ast.Compare) or getattr(part, "attr", "") == "ok"
+                for part in ast.walk(node.test)
             ):
                 yield f"an assertion that compares nothing: {ast.unparse(node)!r}"
     yield from (

@@ -40,6 +40,7 @@ def asserted(notebook):
                 if isinstance(node, ast.Call) and getattr(node.func, "id", "") in (
                     "book_compare",
                     "book_agree",
+                    "book_verdict",
                 ):
                     yield node.args[0].value
 
@@ -75,7 +76,11 @@ def test_the_table_of_shaken_claims_has_all_of_them_and_all_held(sources):
     table = json.loads((execute.ROOT / "book/results/claims.json").read_text())
     assert table["perturbations"] == list(shake.PERTURBATIONS) and len(shake.PERTURBATIONS) >= 12
     shaken = {(row["chapter"], row["text"]) for row in table["rows"]}
-    assert shaken == {(name, text) for name in NAMES for *_, text in asserted(sources[name])}
+    waiting = {tuple(one) for one in table["waiting"]}  # newer than the table, as the page says
+    assert not shaken & waiting
+    assert shaken | waiting == {
+        (name, text) for name in NAMES for *_, text in asserted(sources[name])
+    }
     assert {(row["held"], row["runs"]) for row in table["rows"]} == {
         (len(table["perturbations"]),) * 2
     }

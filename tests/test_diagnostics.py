@@ -212,6 +212,23 @@ def test_the_error_of_the_difference_of_two_independent_means(num_values, kind):
     assert (np.abs(gap + 12 * gap.std()) > 5 * error).all()
 
 
+@pytest.mark.parametrize("seed, correlation, rounded", [(0, 0.6, 0), (1, 0.95, 0), (2, -0.3, 1)])
+def test_many_quantities_at_once_are_each_what_arviz_says(seed, correlation, rounded):
+    values = autoregressive(seed, (4, 500, 40), correlation).astype(np.float64)
+    values[..., 30:] = values[..., 30:].round(rounded)  # ties
+    found, error = diagnostics.summarize(values), diagnostics.standard_error(values)
+    same = np.zeros(3, int)
+    for i, one in enumerate(np.moveaxis(values, 2, 0)):
+        np.testing.assert_allclose(found.rhat[i], arviz.rhat(one), rtol=1e-6)
+        ours = found.ess_bulk[i], found.ess_tail[i], error[i]
+        independent = one.std() / np.sqrt(one.size)  # where draws alternate
+        theirs = arviz.ess(one), arviz.ess(one, method="tail"), max(arviz.mcse(one), independent)
+        # BlackJAX ends Geyer's sum a little differently where its last pair is nearly 0.
+        np.testing.assert_allclose(ours, theirs, rtol=0.05)
+        same += np.isclose(ours, theirs, rtol=1e-9)
+    assert (same[:2] >= 20).all()
+
+
 def test_a_stuck_chain_is_seen():
     assert (
         diagnostics.summarize(np.stack([*CHAINS[:3, :, 0], np.zeros(500, np.float32)])).rhat[0]
@@ -225,9 +242,9 @@ def test_a_stuck_chain_is_seen():
         (
             CHAINS[:1],
             r"values: given shape \(1, 500, 3\), "
-            r"expected \[chain, draw, ...\], 2 chains and 8 draws",
+            r"expected \[chain, draw, ...\], 2 chains and 20 draws",
         ),
-        (CHAINS[:, :7], r"values: given shape \(4, 7, 3\)"),
+        (CHAINS[:, :19], r"values: given shape \(4, 19, 3\)"),
         (CHAINS[0, :, 0], r"values: given shape \(500,\)"),
         (
             np.where(CHAINS > 3, np.nan, CHAINS),
@@ -254,7 +271,7 @@ def test_check_reports_the_worst_task(run):
     for task in range(3):
         bad = diagnostics.check(posterior, p.at[task, 0].set(0.9 + 0.01 * p[task, 0]))
         assert bad.rhat[0] > bad.rhat_bound[0] and bad.rhat[1] <= bad.rhat_bound[1]
-        assert bad[4:] == good[4:]
+        assert bad.bfmi == good.bfmi and bad.divergences == good.divergences
         density = posterior.stats.log_density.at[task, 0].add(3.0)
         bad = diagnostics.check(
             posterior._replace(stats=posterior.stats._replace(log_density=density)), p
@@ -321,10 +338,10 @@ def test_trajectories_that_were_cut_off_are_said_where_they_are_many(run, share,
 
 def test_the_summary_bounds_each_r_hat_by_its_own_effective_draws():
     found = diagnostics.summarize(CHAINS)
-    np.testing.assert_array_equal(
-        found.rhat_bound, diagnostics.rhat_bound(found.ess_alone, 3, 500, 4)
-    )
-    assert (np.diff(found.rhat_bound) > 0).all()  # fewer effective draws, a wider bound
+    bound = diagnostics.rhat_bound(found.ess_alone, 3, 500, 4)
+    np.testing.assert_array_equal(found.rhat_bound, np.minimum(bound, 1.05))
+    # fewer effective draws, a wider bound, and none so wide that it bounds nothing
+    assert (np.diff(bound) > 0).all() and bound[2] > 1.2
 
 
 def test_leave_one_out_equals_arvizs_and_the_exact_answer():

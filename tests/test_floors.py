@@ -30,11 +30,12 @@ ORDER = [
     "full_metric",
     "hmc",
     "chains",
+    "restarts",
     "warmups",
     "mcmc",
     "sgfs",
 ]
-ORDER += ["sgmcmc", "svi", "predict", "metrics", "diagnostics", "verify", "plots"]
+ORDER += ["sgmcmc", "svi", "predict", "metrics", "summaries", "diagnostics", "verify", "plots"]
 ORDER += ["copies", "smc", "tempering", "training", "monte_carlo"]
 
 

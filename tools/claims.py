@@ -1,4 +1,5 @@
-"""An extension of IPython that writes down what a chapter asserts: both sides of every comparison.
+"""An extension of IPython that writes down what a chapter asserts: both sides of every comparison,
+and how far a run is from being refused.
 
 It is loaded into the kernels that execute the book (``execute.py``), never into a reader's. The
 source of a cell stays as it is. Its syntax tree is rewritten on the way to the interpreter, so that
@@ -63,6 +64,13 @@ class Rewrite(ast.NodeTransformer):
             return node
         names = ast.List([ast.Constant(NAMES[type(op)]) for op in node.ops], ast.Load())
         return self._call("book_compare", node, [names, node.left, *node.comparators])
+
+    def visit_Attribute(self, node):
+        """``check.ok`` becomes ``book_verdict(place, check)``."""
+        self.generic_visit(node)
+        if not self.asserted or node.attr != "ok":
+            return node
+        return self._call("book_verdict", node, [node.value])
 
     def visit_Call(self, node):
         """``np.testing.assert_...(a, b)`` becomes ``book_agree(place, np.testing.assert_..., a,
@@ -131,6 +139,13 @@ class Recorder:
         self.write(place, found, np.all(result))
         return result
 
+    def verdict(self, place, check):
+        """Return whether draws can be used; what is written is the margin of the bound nearest to
+        breaking.
+        """
+        self.write(place, [(">=", float(np.clip(check.margin, -99, 99)), 0.0)], check.ok)
+        return check.ok
+
     def agree(self, place, assertion, *values, **settings):
         """Call one of NumPy's assertions; what is written is the largest difference, in units of
         what is allowed.
@@ -176,6 +191,7 @@ def load_ipython_extension(shell):
     recorder = Recorder(os.environ["BOOK_CLAIMS"], stop)
     perturb()
     builtins.book_compare, builtins.book_agree = recorder.compare, recorder.agree
+    builtins.book_verdict = recorder.verdict
     # The transformed cell is what is parsed: without empty lines at its top, for one.
     shell.events.register(
         "pre_run_cell", lambda info: rewrite.begin(shell.transform_cell(info.raw_cell))

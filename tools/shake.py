@@ -56,6 +56,7 @@ KINDS = {  # by the words of the comparison and its sign; the first that fits
     "R-hat": r"rhat.* <",
     "Monte Carlo error": r"\d \* (\w+_)?error.* <|right.max.* <|allowed|sound",
     "effective draws": r"\bess\b|ess_alone",
+    "verdict on a run": r"\.ok ",
 }
 
 
@@ -244,7 +245,11 @@ def main(names):
     rows = sorted(
         others + table(shaken, complete), key=lambda one: list(notebooks).index(one["chapter"])
     )
-    TABLE.write_text(json.dumps({"perturbations": complete, "rows": rows}, indent=1) + "\n")
+    waiting = [
+        one for one in json.loads(TABLE.read_text())["waiting"] if names and one[0] not in shaken
+    ]
+    written = {"perturbations": complete, "rows": rows, "waiting": waiting}
+    TABLE.write_text(json.dumps(written, indent=1) + "\n")
     stopped = [
         f"{name}: {chapter} stopped, see {folder_of(name) / chapter}.json"
         for name in complete

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 BY_KIND = ("rhat", "rhat_bound", "ess_bulk", "ess_tail", "ess", "ess_alone", "ess_worst", "drift")
-OF_RUN = ("drift_bound", "divergences", "diverging", "bfmi", "integration_steps", "at_limit")
+OF_RUN = ("divergences", "diverging", "bfmi", "integration_steps", "at_limit")
+OF_RUN = (*OF_RUN, "begun_again")
 
 
 def kept_run(posterior: mcmc.Posterior) -> dict:
@@ -30,8 +31,7 @@ def diagnosis(posterior: mcmc.Posterior, predictions: Any, **others: Any) -> dic
 def row_of(check: diagnostics.Check) -> dict:
     """Return a check for a row: by kind of quantity, then of the run, and the verdict."""
     by_kind = {
-        name: dict(zip(check.kinds, getattr(check, name).tolist(), strict=True))
-        for name in BY_KIND
+        name: dict(zip(check.kinds, getattr(check, name).tolist(), strict=True)) for name in BY_KIND
     }
     of_run = {name: getattr(check, name) for name in OF_RUN}
     return by_kind | of_run | {"mixed": check.ok}

@@ -9,9 +9,9 @@ all. Within a row data are divided among devices, which talk once a gradient: a 
     log_density = lambda params, seen: log_prior(params) + total(params, None, seen)
     posterior = sharded.sample(key, log_density, starts, mesh, data=observed)
 
-Draws are those of ``mcmc.sample`` but for rounding. They do not depend on how many processes share
-the rows, nor on whether the run was stopped: with a folder it is kept there, stretch by stretch,
-and goes on where it was.
+Draws are those of ``mcmc.sample`` but for rounding, where no chain of it begins again. They do not
+depend on how many processes share the rows, nor on whether the run was stopped: with a folder it is
+kept there, stretch by stretch, and goes on where it was.
 """
 
 from helpers import chains, checks, hmc, mcmc, warmups
@@ -181,7 +181,7 @@ def _posterior(run, num_tuning):
     num_chains = len(run.shared)
     _check_finite("draws", (draws, stats), (num_chains,))
     going, none, chain = run.going, np.full(num_chains, np.nan), np.arange(num_chains)
-    warmup = warmups.found(going, run.at_limit, chain, run.shared, none)
+    warmup = warmups.found(going, run.at_limit, chain, run.shared, none, 0 * chain)
     return mcmc.Posterior(draws, stats, warmup, going)
 
 

@@ -39,8 +39,9 @@ def test_a_network_grows_too_certain_on_four_of_five_training_sets():
 @says(
     "overconfidence",
     """Under the prior of the regression {glue:text}`mixed-narrow` of five have mixed by the book's
-    rule, under the lecture's {glue:text}`mixed-wide`: every {term}`R-hat` of a prediction is within its bound,
-    but the chains have fewer effective draws than the 400 that the rule asks for""",
+    rule, under the lecture's {glue:text}`mixed-wide`: every {term}`R-hat` of a prediction is
+    within its bound, but the chains have fewer effective draws than the 400 that the rule asks
+    for""",
 )
 def test_chains_have_mixed_under_the_narrow_prior_and_are_short_of_draws_under_the_wide():
     narrow, wide = ([row["check"] for row in found(name)] for name in (NARROW_POSTERIOR, POSTERIOR))

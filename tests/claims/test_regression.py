@@ -23,18 +23,20 @@ def held(name, region):
 @says(
     "regression",
     "Prior sd 10 and the learnt scale **have not mixed** on any redraw",
-    "The chains of 10 and of the learnt scale have not mixed.",
+    """The chains of 10 and of the learnt scale have not mixed, and of Student's distribution
+    trajectories diverge.""",
+    """Of Student's distribution the verdict passes {glue:text}`student-mixed` of sixteen, since
+    trajectories diverge: its row is a lead as well.""",
 )
 def test_two_priors_have_not_mixed_on_any_redraw_and_the_others_on_all():
     mixed_on = {
         name: sum(check["mixed"] for check in row["check"])
         for name, row in rows("regression/variants").items()
     }
-    assert {name: mixed_on.pop(name) for name in ("sd 10", "sd learnt")} == {
-        "sd 10": 0,
-        "sd learnt": 0,
-    }
-    assert set(mixed_on.values()) == {16}
+    assert [mixed_on.pop(name) for name in ("sd 10", "sd learnt")] == [0, 0]
+    assert mixed_on.pop("Student t, 3 df") < 8 and set(mixed_on.values()) == {16}
+    for check in rows("regression/variants")["Student t, 3 df"]["check"]:
+        assert check["mixed"] or check["diverging"] > 0.002
 
 
 @says(
@@ -81,8 +83,8 @@ def test_outside_the_tight_prior_holds_more_than_the_lectures_and_relu_less():
 
 @says(
     "regression",
-    """Student's distribution does better at no cost inside: with it the same network holds
-    {glue:text}`held-student`""",
+    """Student's distribution does better, at no cost inside that is seen: with it the same network
+    holds {glue:text}`held-student`""",
 )
 def test_outside_students_distribution_holds_more_at_no_cost_inside():
     assert lower_end(held("Student t, 3 df", OUTSIDE) - held(LECTURE, OUTSIDE)) > 0

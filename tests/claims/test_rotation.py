@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.claims.reading import stored
+from tests.claims.reading import mixed, stored
 from tests.claims.said import says
 
 
@@ -56,7 +56,15 @@ def test_whether_the_whole_layer_turns_depends_on_the_data_set():
 
 
 @says(
-    "rotation", "The fits have mixed on {glue:text}`num-mixed` of {glue:text}`num-sets` data sets."
+    "rotation",
+    """The draws of {glue:text}`num-mixed` of {glue:text}`num-sets` fits can be used
+    ({ref}`wrong-verdict`); in the others some scales of the means have too few effective draws, so
+    their rows are a lead.""",
 )
-def test_the_fits_have_mixed_on_nearly_all_data_sets():
-    assert sum(row["check"]["mixed"] for row in turns()) >= 7
+def test_of_fits_that_cannot_be_used_the_scales_are_short_of_draws():
+    of_fits = [row["check"] for row in turns()]
+    assert 0 < sum(map(mixed, of_fits)) < len(of_fits)
+    for check in of_fits:
+        assert mixed(check) or check["ess"]["log sd"] < 400
+        # their predictions agree
+        assert check["rhat"]["predictions"] <= 1.02

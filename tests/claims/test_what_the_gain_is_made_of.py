@@ -138,14 +138,14 @@ def test_with_learnt_scales_neither_input_nor_output_layer_is_shown_to_be_ahead(
         assert is_open(gap) and min(gap) < 0 < max(gap)
 
 
-@says("what-the-gain-is-made-of", "by chains that have mixed in {glue:text}`layers-mixed` fits.")
-def test_nearly_all_fits_with_one_layer_alone_have_mixed():
+@says("what-the-gain-is-made-of", "by fits of which the verdict passes {glue:text}`layers-mixed`.")
+def test_most_fits_with_one_layer_alone_have_mixed():
     mixed = [
         num_mixed(ALONE(layer, "learnt", prior))
         for layer in ("input", "output")
         for prior in (NARROW, WIDE)
     ]
-    assert sum(mixed) >= 20 and mixed.count(6) >= 3
+    assert 24 / 2 < sum(mixed) < 24
 
 
 @says("what-the-gain-is-made-of", "Less the sources' model, both are below 0 under $N_+(0, 5^2)$")
