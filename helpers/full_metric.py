@@ -44,7 +44,7 @@ def mean_steps(
     """
     if inverse_metric.ndim == num_steps.ndim + 1:
         return num_steps
-    return jnp.minimum(DURATION / step_size, num_steps)
+    return jnp.minimum(jnp.divide(DURATION, step_size), num_steps)
 
 
 def kinetic_energy(inverse_metric: Array, momentum: Float[Array, " parameter"]) -> Array:
@@ -82,24 +82,6 @@ def estimate(
     matrix = matrix + (least - variances[0]) * unit
     matrix = (matrix + matrix.T) / 2 * scale * scale[:, None]
     return matrix.astype(recent.dtype), least**-0.5
-
-
-def mean_steps(
-    inverse_metric: Float[Array, "..."],
-    num_steps: Float[Array, "*unit"],
-    step_size: Float[Array, "*unit"],
-) -> Float[Array, "*unit"]:
-    """Return the mean number of steps of a trajectory: under a diagonal metric that of warm-up's;
-    under a full one what ``DURATION`` takes, at most that of warm-up's.
-
-    Args:
-        inverse_metric: the diagonal, [*unit, parameter], or the matrix, with one more axis.
-        num_steps: mean length of warm-up's trajectories.
-        step_size: of the trajectory.
-    """
-    if inverse_metric.ndim == num_steps.ndim + 1:
-        return num_steps
-    return jnp.minimum(jnp.divide(DURATION, step_size), num_steps)
 
 
 def _power(matrix, exponent):

@@ -87,7 +87,7 @@ def warm_up(
 
     The metric is the diagonal one that minimises the Fisher divergence (Seyboldt et al. 2026). The
     mean length of a trajectory, and the share at the limit, are of the last third of the draws. Of
-    few parameters these draws are kept, for the full metric that chains then share.
+    few parameters these draws are kept.
 
     Args:
         log_density: of one position, then of the task and the data.
@@ -137,7 +137,7 @@ def begin(key, learnt, num_tuning, target_acceptance):
 
     Args:
         key: data of a random key, as ``jax.random.key_data`` returns.
-        learnt: as ``warm_up`` returns; or with the metric and the length that chains share.
+        learnt: as ``warm_up`` returns; or with a metric and a length that chains share.
         num_tuning: so many turns tune the step size, by dual averaging.
         target_acceptance: mean acceptance that it is tuned to.
     """
@@ -204,9 +204,9 @@ def turn(flat_density: Callable, going: Going) -> Callable:
 
     Args:
         flat_density: of a position as one vector.
-        going: the chain; its metric, length, keys and target are used.
+        going: the chain; its metric, lengths, keys and target are used.
     """
-    inverse_metric, is_full = going.inverse_metric, going.inverse_metric.ndim == 2
+    inverse_metric = going.inverse_metric
     kernel = blackjax.dynamic_hmc.build_kernel(
         integration_steps_fn=lambda key, most: jax.random.randint(key, (), 1, most)
     )
