@@ -30,8 +30,7 @@ def first_guess(
 ) -> Float[Array, " parameter"]:
     """Return a diagonal inverse metric to begin warm-up with, one over the absolute gradient.
 
-    Of a normal density about a standard deviation from its mean it is the variance, whatever the
-    scales.
+    Of a normal density it is the variance, whatever its size, over the distance from the mean.
     """
     slope = jnp.abs(jax.grad(flat_density)(start))
     return jnp.where(slope > 0, 1 / jnp.clip(slope, 1e-20, 1e20), 1.0)
@@ -45,7 +44,7 @@ def mean_steps(
     """
     if inverse_metric.ndim == num_steps.ndim + 1:
         return num_steps
-    return jnp.minimum(DURATION / step_size, num_steps)
+    return jnp.minimum(jnp.divide(DURATION, step_size), num_steps)
 
 
 def kinetic_energy(inverse_metric: Array, momentum: Float[Array, " parameter"]) -> Array:

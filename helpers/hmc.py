@@ -264,10 +264,8 @@ def compiled(
         warm_up_program = pool.submit(first.compile)  # while the turns are traced
         learnt = first.out_info
         if learnt.recent is not None:
-            matrix = 2 * learnt.recent.shape[-1:]
-            learnt = learnt._replace(
-                recent=None, full=jax.ShapeDtypeStruct(matrix, learnt.recent.dtype)
-            )
+            full = jax.ShapeDtypeStruct(2 * learnt.recent.shape[-1:], learnt.recent.dtype)
+            learnt = learnt._replace(recent=None, full=full)
         going = jax.eval_shape(begin, key, learnt, 0, 0.0)
     return warm_up_program, compiled_stretch(pool, log_density, going, task, data)
 

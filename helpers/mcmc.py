@@ -98,11 +98,12 @@ def sample(
     diagonal metric that minimises the Fisher divergence (Seyboldt et al. 2026), and how many steps
     a trajectory needs (as in Wu et al. 2018). Chains of one posterior share the metrics' geometric
     mean and the mean number of steps m, without those of a chain whose metric is on average a
-    hundred times larger or smaller than the median chain's. Of 30 parameters or fewer they share a
-    full metric, and trajectories a quarter of a round posterior's period long (``full_metric``).
-    The last quarter tunes each chain's step size by dual averaging. Every draw follows a trajectory
-    of 1 to 2 m - 1 steps, each as likely. A chain that ends far below the best, where there is much
-    less mass, begins again from a new start, three times at most (``restarts``).
+    hundred times larger or smaller than the median chain's. Of 30 parameters or fewer, at most a
+    quarter of the no-U-turn draws, they share a full metric, and m steps are a quarter of a round
+    posterior's period, but not more than in warm-up (``full_metric``). The last quarter tunes each
+    chain's step size by dual averaging. Every draw follows a trajectory of 1 to 2 m - 1 steps, each
+    as likely. A chain that ends far below the best, where there is much less mass, begins again
+    from a new start, three times at most (``restarts``).
 
     A start whose density is not finite is drawn again, as Stan does, around the starts of its
     posterior. A chain of several begins again, up to three times, where the no-U-turn part was not

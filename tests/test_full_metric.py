@@ -1,6 +1,6 @@
 """Of few parameters the metric is the covariance, however correlated; of many it is a diagonal."""
 
-from helpers import common, diagnostics, full_metric, mcmc
+from helpers import common, diagnostics, full_metric, mcmc, warmups
 
 import jax
 import jax.numpy as jnp
@@ -43,6 +43,48 @@ def test_chains_in_modes_far_apart_do_not_make_the_metric_wide():
     np.testing.assert_allclose(found, np.eye(2), atol=0.05)
 
 
+def test_chains_that_stay_in_two_modes_get_the_metric_of_one():
+    def two(x):
+        return jnp.logaddexp(*(-0.5 * ((x - at) ** 2).sum() for at in (-10.0, 10.0)))
+
+    starts = np.array(jax.random.normal(jax.random.key(0), (4, 3)))
+    starts += np.array([10, -10, 10, -10], np.float32)[:, None]
+    found = mcmc.sample(jax.random.key(1), two, starts, num_samples=300)
+    assert found.warmup.shared.all()
+    np.testing.assert_allclose(found.warmup.inverse_metric, [np.eye(3)] * 4, atol=0.01)
+    means = np.asarray(found.draws).mean(axis=(1, 2))
+    np.testing.assert_allclose(means, [10, -10, 10, -10], atol=0.5)
+    np.testing.assert_allclose(found.draws.std(axis=1), 1, atol=0.25)
+
+
+def test_it_maps_the_covariance_of_the_gradients_to_that_of_the_draws():
+    """The condition of the least Fisher divergence, M G M = C, of any draws and gradients."""
+    recent = np.random.default_rng(2).normal(size=(4, 2, 75, 3))
+    recent[:, 1] += 0.5 * recent[:, 0]
+    metric, _ = full_metric.estimate(recent, np.zeros(3))
+    of_draws, of_gradients = (
+        np.mean([np.cov(chain.T, bias=True) for chain in part], axis=0)
+        for part in np.moveaxis(recent, 1, 0)
+    )
+    np.testing.assert_allclose(metric @ of_gradients @ metric, of_draws, atol=1e-3)
+
+
+def test_where_draws_do_not_move_it_is_the_diagonal():
+    still = np.ones((2, 2, 20, 3), np.float32)
+    metric, factor = full_metric.estimate(still, np.log([1e-4, 1.0, 1e4]))
+    np.testing.assert_allclose(metric, np.diag([1e-4, 1.0, 1e4]), rtol=1e-5)
+    assert metric.dtype == np.float32
+    # condition 1 in units of the diagonal
+    np.testing.assert_allclose(factor, 1.0, rtol=1e-6)
+
+
+def test_the_first_guess_is_the_variance_at_a_distance_of_one_from_the_mean():
+    sd = jnp.array([1e-6, 1.0, 1e6])
+    guess = full_metric.first_guess(lambda x: -((x / sd) ** 2).sum() / 2, jnp.ones(3))
+    np.testing.assert_allclose(guess, sd**2, rtol=1e-5)
+    np.testing.assert_array_equal(full_metric.first_guess(lambda x: 0 * x.sum(), sd), 1.0)
+
+
 def test_many_parameters_have_a_diagonal():
     assert full_metric.applies(30, 225) and not full_metric.applies(31, 225)
     assert not full_metric.applies(30, 100)  # few draws to learn it from
@@ -73,6 +115,26 @@ def test_a_step_size_that_collapses_does_not_make_trajectories_endless():
     mean = full_metric.mean_steps(jnp.eye(3), jnp.float32(7.0), jnp.float32(0.5))
     np.testing.assert_allclose(mean, np.pi, rtol=1e-6)
     assert full_metric.mean_steps(jnp.ones(3), jnp.float32(7.0), jnp.float32(0.5)) == 7.0
+
+
+def test_at_a_cliff_trajectories_are_no_longer_than_in_warm_up():
+    def cliff(x):
+        return -1e5 * jnp.maximum(0.0, jnp.abs(x).max() - 1.0)
+
+    sizes = {"num_samples": 200, "max_tree_depth": 4}
+    found = mcmc.sample(jax.random.key(0), cliff, jnp.zeros((3, 2)), **sizes)
+    found = jax.tree.map(np.asarray, found)
+    warmup, most = found.warmup, found.stats.integration_steps.max(axis=1)
+    # without the limit they would be
+    assert (full_metric.DURATION / warmup.step_size > 2 * found.going.num_steps).any()
+    assert (warmup.mean_steps <= found.going.num_steps).all()
+    assert (most <= 2 * np.ceil(warmup.mean_steps) - 1).all() and most.max() < 2 * 2**4
+    none = np.full(3, -np.inf, np.float32)
+    adaptation = found.going.adaptation._replace(log_step_size_avg=none)
+    going = found.going._replace(adaptation=adaptation)
+    np.testing.assert_array_equal(
+        warmups.found(going, *[None] * 4).mean_steps, found.going.num_steps
+    )
 
 
 def test_the_kinetic_energy_of_a_full_metric_is_that_of_the_diagonal():

@@ -136,7 +136,7 @@ def test_the_number_of_cores_and_devices_changes_no_bit(posterior, monkeypatch):
 
 
 def test_chains_of_one_posterior_share_the_range_of_their_trajectories():
-    posterior = mcmc.sample(jax.random.key(0), quartic, jnp.ones((3, 2)), num_samples=400)
+    posterior = mcmc.sample(jax.random.key(0), quartic, jnp.ones((3, 31)), num_samples=400)
     steps = np.asarray(posterior.stats.integration_steps)
     assert (steps.min(axis=1) == 1).all() and (steps.max(axis=1) == steps.max()).all()
     # Every number of steps is as likely.

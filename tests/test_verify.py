@@ -240,7 +240,8 @@ BROKEN = {
         (
             KERNEL,
             KERNEL.replace("inverse_metric,", "jnp.where(tuning, inverse_metric, running),")
-            + f"{INDENT}here = inverse_metric * jnp.clip(moved.position**2, 0.01, 1.0)\n"
+            + f"{INDENT}wide = jnp.clip(jnp.abs(moved.position), 0.1, 1.0)\n"
+            f"{INDENT}here = inverse_metric * wide * wide[:, None]\n"
             f"{INDENT}running = (running + here) / 2\n",
         ),
         ("return (moved, adaptation)", "return ((moved, running), adaptation)"),
