@@ -15,7 +15,7 @@ def compare(stored: Any, found: Any) -> tuple[int, float, list[str]]:
 
     Numbers under a key ``K`` that has a ``K_error`` beside it are compared: within `ERRORS` of both
     errors, or equal up to rounding. Where all that is stored is found again up to rounding, seconds
-    apart, it needs no errors.
+    apart, it needs no errors, and what is found beside it does not count.
     """
     before, now = (
         {path: leaf for path, leaf in _leaves(of).items() if CLOCK not in path}
@@ -23,7 +23,7 @@ def compare(stored: Any, found: Any) -> tuple[int, float, list[str]]:
     )
     if (
         before
-        and before.keys() == now.keys()
+        and before.keys() <= now.keys()
         and all(_same(before[path], now[path]) for path in before)
     ):
         return len(before), 0.0, []
