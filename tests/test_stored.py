@@ -2,6 +2,8 @@
 
 from helpers import common
 
+import json
+
 import numpy as np
 
 from tests.claims.reading import mixed, rows, stored
@@ -17,6 +19,26 @@ def test_most_chains_of_the_rivals_have_mixed():
         if "check" in row and not name.startswith(("shared, N+(0, 1)", "latent angle"))
     ]
     assert max(few) <= 2 and sum(few) <= 6
+
+
+def checks_in(part):
+    """Yield the stored checks of runs in a part of a result."""
+    if isinstance(part, dict):
+        if isinstance(part.get("rhat"), dict) and "mixed" in part and "bfmi" in part:
+            yield part
+        part = list(part.values())
+    if isinstance(part, list):
+        for inner in part:
+            yield from checks_in(inner)
+
+
+def test_what_has_mixed_is_said_by_the_verdict_as_it_is():
+    """Rows keep what was measured, so that a rule that has changed since is seen here."""
+    paths = common.RESULTS.glob("*/*.json")
+    found = {path.stem: list(checks_in(json.loads(path.read_text()))) for path in paths}
+    assert sum(map(len, found.values())) > 1000
+    for name, checks in found.items():
+        assert all(check["mixed"] == mixed(check) for check in checks), name
 
 
 def test_grids_of_the_rivals_do_not_bind():

@@ -37,11 +37,6 @@ class Score(NamedTuple):
     fault: str  # what is wrong with the verdict; empty where nothing is
 
 
-def verdict(posterior: Posterior, quantities: Float[np.ndarray, "chain draw quantity"]) -> bool:
-    """Return whether the book's check accepts a run."""
-    return diagnostics.check(posterior, quantities).ok
-
-
 def distances(values: Float[np.ndarray, "chain draw quantity"], peer: peers.Peer) -> Distances:
     """Return how far averages of draws lie from the answers.
 
@@ -84,7 +79,7 @@ def score(posterior: Posterior, peer: peers.Peer) -> Score:
     values = np.asarray(peers.of_draws(peer.quantities, posterior.draws), np.float64)
     log_density = np.asarray(posterior.stats.log_density, np.float64)[..., None]
     found = diagnostics.summarize(np.concatenate([values, log_density], axis=2))
-    accepted, of_run = verdict(posterior, values), distances(values, peer)
+    accepted, of_run = diagnostics.check(posterior, values).ok, distances(values, peer)
     steps = float(np.asarray(posterior.stats.integration_steps).sum(dtype=np.float64))
     ess = float(found.ess_bulk.min())
     return Score(
