@@ -267,6 +267,8 @@ def compiled(
             full = jax.ShapeDtypeStruct(2 * learnt.recent.shape[-1:], learnt.recent.dtype)
             learnt = learnt._replace(recent=None, full=full)
         going = jax.eval_shape(begin, key, learnt, 0, 0.0)
+        # As NumPy's arrays have them, types are not weak: else it is compiled again for these.
+        going = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), going)
     return warm_up_program, compiled_stretch(pool, log_density, going, task, data)
 
 

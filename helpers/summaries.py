@@ -46,15 +46,15 @@ def summarize(values: Any) -> Summary:
     """Diagnose every scalar of a pytree of draws, leading axes [chain, draw], in the order of its
     leaves.
 
-    ValueError: fewer than 2 chains or 20 draws, or values that are not finite.
+    ValueError: fewer than 2 chains or 8 draws, or values that are not finite.
     """
     checks.finite(values=values)
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(values)]
     for leaf in leaves:
-        if leaf.ndim < 2 or leaf.shape[0] < 2 or leaf.shape[1] < 20:
+        if leaf.ndim < 2 or leaf.shape[0] < 2 or leaf.shape[1] < 8:
             raise ValueError(
                 f"values: given shape {leaf.shape}, "
-                "expected [chain, draw, ...], 2 chains and 20 draws"
+                "expected [chain, draw, ...], 2 chains and 8 draws"
             )
     num_chains, num_draws = leaves[0].shape[:2]
     with np.errstate(invalid="ignore"):  # what never moves has no R-hat: NaN
@@ -77,7 +77,7 @@ def _of_block(values):
     rows = np.ascontiguousarray(values.reshape(-1, size).T)  # [quantity, draw of any chain]
     low, high = np.quantile(rows, (0.05, 0.95), axis=1)[..., None]
     folded = np.abs(rows - np.median(rows, axis=1, keepdims=True))
-    rest = values[:, num_draws // 10 :]
+    rest = values[:, _tenth(num_draws) :]
     within = np.clip(values, rest.min(axis=(0, 1)), rest.max(axis=(0, 1)))
     kinds = np.stack([_normal(rows), _normal(folded), rows <= low, rows <= high, rows])
     # [chain, draw, kind, quantity]
@@ -100,12 +100,16 @@ def _drift(values, within, ess):
     that of what follows, and ``ess`` of the values within, since a chain that has not arrived
     widens an error from all draws by as much as it moves the mean.
     """
-    first = values.shape[1] // 10
+    first = _tenth(values.shape[1])
     rest = values[:, first:]
     total = len(values) * (1 / first + 1 / rest.shape[1]) * values.shape[1]
     ess = np.clip(ess, 1, values[..., 0].size)  # none, where chains stand still apart
     error = rest.std(axis=(0, 1)) * np.sqrt(total / ess)
     return (np.abs((values - within)[:, :first].mean(axis=1)) / error).max(axis=0)
+
+
+def _tenth(num_draws):
+    return -(-num_draws // 10)
 
 
 def _normal(rows):

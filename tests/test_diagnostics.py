@@ -242,9 +242,9 @@ def test_a_stuck_chain_is_seen():
         (
             CHAINS[:1],
             r"values: given shape \(1, 500, 3\), "
-            r"expected \[chain, draw, ...\], 2 chains and 20 draws",
+            r"expected \[chain, draw, ...\], 2 chains and 8 draws",
         ),
-        (CHAINS[:, :19], r"values: given shape \(4, 19, 3\)"),
+        (CHAINS[:, :7], r"values: given shape \(4, 7, 3\)"),
         (CHAINS[0, :, 0], r"values: given shape \(500,\)"),
         (
             np.where(CHAINS > 3, np.nan, CHAINS),

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 BY_KIND = ("rhat", "rhat_bound", "ess_bulk", "ess_tail", "ess", "ess_alone", "ess_worst", "drift")
-OF_RUN = ("divergences", "diverging", "bfmi", "integration_steps", "at_limit")
-OF_RUN = (*OF_RUN, "begun_again")
+OF_RUN = ("divergences", "diverging", "bfmi", "integration_steps", "at_limit", "begun_again")
 
 
 def kept_run(posterior: mcmc.Posterior) -> dict:
