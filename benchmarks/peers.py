@@ -1,18 +1,17 @@
-"""The book's sampler, NumPyro's and BlackJAX's on posteriors whose answers are known.
+"""The book's sampler, NumPyro's and BlackJAX's on posteriors whose answers are known, anew.
 
-For every posterior of ``experiments/problems/peers.py`` and every seed: how far each run lies from
-the answers, what it cost, and whether the book's check accepts it. Ends with 1 if the check accepts
-a run that is wrong, whoever drew it, or refuses one of the book's sampler on an easy posterior.
+What ``experiments/pages/are_the_samplers_right/peers.py`` stores, run by run, as a table. Ends with
+1 if the check accepts a run that is wrong, whoever drew it, or refuses one of the book's sampler on
+an easy posterior.
 """
-
-from helpers import common, mcmc
 
 import argparse
 import sys
 
 import numpy as np
 
-from experiments.methods import peer_samplers, peer_scores
+from experiments.methods import peer_samplers
+from experiments.pages.are_the_samplers_right import peers as experiment
 from experiments.problems import peers
 
 HEADER = (
@@ -21,10 +20,6 @@ HEADER = (
     "  verdict"
 )
 
-# Seeds at which a check of R-hat and effective sizes alone was fooled: five and twelve draws of one
-# chain lie 60 nats below the others, and move one mean by 0.4 and 0.7 of its sd.
-ALSO = {"bball_drive_event_0-hmm_drive_0": (11, 30)}
-
 
 def arguments():
     """Return what the command line asks for."""
@@ -32,35 +27,33 @@ def arguments():
     parser.add_argument("--names", nargs="+", choices=peers.names(), default=peers.names())
     known = tuple(peer_samplers.SAMPLERS)
     parser.add_argument("--samplers", nargs="+", choices=known, default=known)
-    parser.add_argument("--seeds", type=int, nargs="+", help="0 to 4, and where a check was fooled")
+    parser.add_argument("--seeds", type=int, nargs="+", help="those of the stored result")
     return parser.parse_args()
 
 
-def measured(peer, sampler, seed):
-    """Return the run and the score of one sampler from one seed, and what stopped it, if anything
-    did.
-    """
-    starts = mcmc.normal_starts(common.key(seed, "starts"), peer.position, (4,))
-    draw = peer_samplers.SAMPLERS[sampler]
-    try:
-        run = draw(common.key(seed, "chains"), peer.log_density, starts)
-        return run, peer_scores.score(run.posterior, peer), ""
-    except (FloatingPointError, ValueError) as stopped:
-        return None, None, str(stopped)
+def settings(asked):
+    """Yield what the stored result is made of, as far as it is asked for, or with other seeds."""
+    for setting in experiment.units().values():
+        if setting["name"] in asked.names and setting["sampler"] in asked.samplers:
+            if not asked.seeds:
+                yield setting
+            elif setting["seed"] == 0:
+                yield from (setting | {"seed": seed} for seed in asked.seeds)
 
 
-def line(peer, sampler, seed, run, score, stopped):
+def line(row):
     """Return a row of the table."""
-    begin = f"{peer.name:40} {seed:4} {sampler:8} "
-    if stopped:
-        return f"{begin}refused: {stopped}"
-    far = score.distances
-    said = "accepted" if score.accepted else "refused"
-    asked = f"; {score.fault.upper()}" if score.fault else ""
+    begin = f"{row['posterior']:40} {row['seed']:4} {row['sampler']:8} "
+    if "stopped" in row:
+        return f"{begin}refused: {row['stopped']}"
+    far = row["distances"]
+    said = "accepted" if row["accepted"] else "refused"
+    asked = f"; {row['fault'].upper()}" if row["fault"] else ""
     return (
-        f"{begin}{far.mean:7.1f} {far.sd:6.1f} {far.quantiles:6.1f} {score.ess_quantities:7.0f} "
-        f"{score.ess_bulk:6.0f} {score.ess_tail:6.0f} {score.steps_each:9.1f} "
-        f"{run.warmup_steps:8.0f} {run.seconds:6.1f} {score.divergences:4}  {said}{asked}"
+        f"{begin}{far['mean']:7.1f} {far['sd']:6.1f} {far['quantiles']:6.1f} "
+        f"{row['ess_quantities']:7.0f} {row['ess_bulk']:6.0f} {row['ess_tail']:6.0f} "
+        f"{row['gradients'] / row['ess_bulk']:9.1f} {row['warmup_gradients']:8.0f} "
+        f"{row['seconds']:6.1f} {row['divergences']:4}  {said}{asked}"
     )
 
 
@@ -71,19 +64,19 @@ def summary(rows, samplers):
     begin = "medians over seeds: accepted, grads/ESS,"
     yield f"\n{begin:40}" + "".join(f"{name:>28}" for name in samplers)
     yield "grads/ESS of the quantities alone"
-    for name in dict.fromkeys(name for name, *_ in rows):
+    for name in dict.fromkeys(row["posterior"] for row in rows):
         cells = []
         for sampler in samplers:
-            scores = [row[-1] for row in rows if row[:2] == (name, sampler)]
-            accepted = sum(score is not None and score.accepted for score in scores)
+            of = [row for row in rows if (row["posterior"], row["sampler"]) == (name, sampler)]
             each = [
-                (score.steps_each, score.steps_each * score.ess_bulk / score.ess_quantities)
-                if score
-                else (np.inf, np.inf)
-                for score in scores
+                [row["gradients"] / row[ess] for ess in ("ess_bulk", "ess_quantities")]
+                if "gradients" in row
+                else [np.inf, np.inf]
+                for row in of
             ]
             both, alone = np.median(each, axis=0)
-            cells.append(f"{accepted:>6} of {len(scores)} {both:8.1f} {alone:8.1f}")
+            accepted = sum(row["accepted"] for row in of)
+            cells.append(f"{accepted:>6} of {len(of)} {both:8.1f} {alone:8.1f}")
         yield f"{name:40} " + " ".join(cells)
 
 
@@ -91,18 +84,14 @@ def main():
     """Run all that is asked for, and return how many verdicts are wrong."""
     asked, rows, faults = arguments(), [], []
     print(HEADER, flush=True)
-    for name in asked.names:
-        peer = peers.load(name)
-        for seed in asked.seeds or (*range(5), *ALSO.get(name, ())):
-            for sampler in asked.samplers:
-                run, score, stopped = measured(peer, sampler, seed)
-                row = line(peer, sampler, seed, run, score, stopped)
-                print(row, flush=True)
-                rows.append((name, sampler, score))
-                wrong = score.fault if score else "refused, and easy" * (peer.asked == peers.EASY)
-                # that another's sampler did badly is not the check's fault
-                if wrong.startswith("accepted") or (wrong and sampler == "ours"):
-                    faults.append(f"{name}, seed {seed}, {sampler}: {wrong}")
+    for setting in settings(asked):
+        row = experiment.score(experiment.unit(**setting), **setting)
+        print(line(row), flush=True)
+        rows.append(row)
+        wrong = row.get("fault", "refused, and easy" * (row["asked"] == peers.EASY))
+        # that another's sampler did badly is not the check's fault
+        if wrong.startswith("accepted") or (wrong and setting["sampler"] == "ours"):
+            faults.append(f"{line(row)}: {wrong}")
     print(*summary(rows, asked.samplers), sep="\n")
     print(*[f"wrong: {fault}" for fault in faults] or ["no verdict is wrong"], sep="\n")
     return len(faults)

@@ -7,23 +7,33 @@ minibatch, step_size)``, where a state is a position or holds one. ``helpers.sgf
     algorithm = sgfs.sgfs(log_prior, log_likelihood, data_size=500)
     settings = {"batch_size": 50, "step_size": 1e-3, "num_warmup": 2000, "num_samples": 500}
     draws = sgmcmc.sample(key, algorithm, starts, points, **settings)
+
+Data that memory does not hold are ``Rows``, which a function reads.
 """
 
 from helpers import checks
 from helpers import progress as lines
-from helpers.common import mixed_types
+from helpers.common import mixed_types, take
 from helpers.mcmc import cores
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from blackjax.base import SamplingAlgorithm
-from jaxtyping import Array, Key
+from jaxtyping import Array, Int, Key
+
+
+class Rows(NamedTuple):
+    """Data that a function reads, a few rows at a time, from wherever they are."""
+
+    count: int  # of all rows
+    # the rows of those numbers, a pytree of NumPy arrays with the same leading axes
+    read: Callable[[Int[np.ndarray, "*row"]], Any]
 
 
 def position_of(state: Any) -> Any:
@@ -56,7 +66,7 @@ def sample(
     Args:
         algorithm: ``init(position, key)`` and ``step(key, state, minibatch, step_size)``.
         initial_positions: pytree of starts, leading axis [chain].
-        data: pytree, leading axis [datum].
+        data: pytree, leading axis [datum]; or ``Rows``, read at once for each draw.
         batch_size: data of a minibatch, drawn anew for every step.
         step_size: a number, or a function of the step's index; all of them are one array, so
             another one compiles nothing again.
@@ -71,7 +81,7 @@ def sample(
     not positive.
     FloatingPointError: a chain that is not finite; it names the first such draw of each.
     """
-    (num_data,) = checks.leading("data", data, ("datum",))
+    num_data = data.count if isinstance(data, Rows) else checks.leading("data", data, ("datum",))[0]
     (num_chains,) = checks.leading("initial_positions", initial_positions, ("chain",))
     checks.count(batch_size=batch_size, num_samples=num_samples, thin=thin, num_cycles=num_cycles)
     checks.count(least=0, num_warmup=num_warmup)
@@ -83,6 +93,7 @@ def sample(
         num_cycles, -1
     )
     lengths = num_warmup, num_samples, thin
+    source, data = (data, None) if isinstance(data, Rows) else (None, data)
     keys = jax.random.key_data(jax.random.split(key, (num_chains, 2)))
     with ThreadPoolExecutor(cores()) as pool, lines.line(progress) as shown:
         with mixed_types():
@@ -92,9 +103,8 @@ def sample(
                 state = algorithm.init(position, jax.random.wrap_key_data(keys[chain, 0]))
                 state = jax.tree.map(jnp.asarray, state)
                 units.append((keys[chain, 1], state, step_sizes, data, lines.number(shown)))
-            run = _one_chain.lower(
-                algorithm.step, keep, lengths, batch_size, replace, *units[0]
-            ).compile()
+            settings = algorithm.step, keep, lengths, (batch_size, num_data, replace), source
+            run = _one_chain.lower(*settings, *units[0]).compile()
         futures = [
             pool.submit(lambda unit: jax.tree.map(np.asarray, run(*unit)), unit) for unit in units
         ]
@@ -107,10 +117,9 @@ def sample(
 
 
 @partial(jax.jit, static_argnums=range(5))
-def _one_chain(step, keep, lengths, batch_size, replace, key, state, step_sizes, data, number):
+def _one_chain(step, keep, lengths, batches, source, key, state, step_sizes, data, number):
     """Run one chain; leaves come back with leading axes [cycle, draw]."""
     num_warmup, num_samples, thin = lengths
-    num_data = jax.tree.leaves(data)[0].shape[0]
 
     def take_steps(state, key, step_sizes):
         """Take as many steps as there are step sizes: their minibatches are drawn at once, which is
@@ -118,17 +127,15 @@ def _one_chain(step, keep, lengths, batch_size, replace, key, state, step_sizes,
         """
         count = step_sizes.shape[0]
         key_batches, key_steps = jax.random.split(key)
-        if replace:
-            chosen = jax.random.randint(key_batches, (count, batch_size), 0, num_data)
-        else:
-            pick = partial(jax.random.choice, a=num_data, shape=(batch_size,), replace=False)
-            chosen = jax.lax.map(pick, jax.random.split(key_batches, count))
+        chosen = _chosen(key_batches, count, *batches)
 
         def take_step(state, inputs):
             rows, key, step_size = inputs
-            return step(key, state, jax.tree.map(lambda leaf: leaf[rows], data), step_size), None
+            batch = take(data, rows) if source is None else rows
+            return step(key, state, batch, step_size), None
 
-        inputs = chosen, jax.random.split(key_steps, count), step_sizes
+        rows = chosen if source is None else read(source, chosen)
+        inputs = rows, jax.random.split(key_steps, count), step_sizes
         return jax.lax.scan(take_step, state, inputs)[0]
 
     def step_numbers(count):
@@ -166,6 +173,31 @@ def _one_chain(step, keep, lengths, batch_size, replace, key, state, step_sizes,
     return jax.lax.scan(
         cycle, state, (jax.random.split(jax.random.wrap_key_data(key), len(step_sizes)), step_sizes)
     )[1]
+
+
+def _chosen(key, count, batch_size, num_data, replace):
+    """Return the numbers of the rows of so many minibatches, [step, row]."""
+    if replace:
+        return jax.random.randint(key, (count, batch_size), 0, num_data)
+    pick = partial(jax.random.choice, a=num_data, shape=(batch_size,), replace=False)
+    return jax.lax.map(pick, jax.random.split(key, count))
+
+
+def read(source: Rows, chosen: Int[Array, "*row"]) -> Any:
+    """Return the rows of those numbers within a compiled program, which calls the function."""
+    with jax.ensure_compile_time_eval():
+        one = jax.eval_shape(lambda: source.read(np.zeros(1, int)))
+    shapes = jax.tree.map(
+        lambda a: jax.ShapeDtypeStruct((*chosen.shape, *a.shape[1:]), a.dtype), one
+    )
+
+    def found(rows):
+        # in the types that the program has, which are those of ``jax.numpy``
+        return jax.tree.map(
+            lambda a, to: np.asarray(a, to.dtype), source.read(np.asarray(rows)), shapes
+        )
+
+    return jax.pure_callback(found, shapes, chosen)
 
 
 def _step_sizes(step_size, num_steps):

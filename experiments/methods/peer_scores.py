@@ -31,7 +31,9 @@ class Score(NamedTuple):
     ess_quantities: float  # least bulk ESS of the quantities
     ess_bulk: float  # of the quantities and the log density
     ess_tail: float
-    steps_each: float  # gradients of the draws for each effective one: the least bulk ESS
+    gradients: float  # of the draws
+    mean: list[float]  # of the quantities
+    mean_error: list[float]  # its Monte Carlo error
     divergences: int
     accepted: bool  # what the verdict says
     fault: str  # what is wrong with the verdict; empty where nothing is
@@ -71,23 +73,29 @@ def fault(accepted: bool, of_run: Distances, asked: str) -> str:
     return "refused, and easy" if not accepted and asked == peers.EASY else ""
 
 
-def score(posterior: Posterior, peer: peers.Peer) -> Score:
+def score(
+    posterior: Posterior, values: Float[np.ndarray, "chain draw quantity"], peer: peers.Peer
+) -> Score:
     """Return a run beside the answers of its posterior.
 
-    ValueError: draws or quantities that are not finite.
+    Args:
+        posterior: whose statistics are asked, its draws are not.
+        values: of the quantities, at the draws.
+        peer: whose answers they are.
+
+    ValueError: statistics or quantities that are not finite.
     """
-    values = np.asarray(peers.of_draws(peer.quantities, posterior.draws), np.float64)
     log_density = np.asarray(posterior.stats.log_density, np.float64)[..., None]
     found = diagnostics.summarize(np.concatenate([values, log_density], axis=2))
     accepted, of_run = diagnostics.check(posterior, values).ok, distances(values, peer)
-    steps = float(np.asarray(posterior.stats.integration_steps).sum(dtype=np.float64))
-    ess = float(found.ess_bulk.min())
     return Score(
         of_run,
         float(found.ess_bulk[:-1].min()),
-        ess,
+        float(found.ess_bulk.min()),
         float(found.ess_tail.min()),
-        steps / ess,
+        float(np.asarray(posterior.stats.integration_steps).sum(dtype=np.float64)),
+        values.mean(axis=(0, 1)).tolist(),
+        diagnostics.standard_error(values).tolist(),
         int(posterior.stats.diverging.sum()),
         accepted,
         fault(accepted, of_run, peer.asked),

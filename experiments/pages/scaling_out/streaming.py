@@ -48,9 +48,8 @@ def memory():
 def sampled(steps, rows, folder, batch, stretch):
     """Langevin dynamics."""
     key, start = jax.random.key(1), jnp.zeros((1, streamed.files(folder)["x"].shape[1]))
-    return streamed.sample(
-        key, langevin(rows), start, folder, **sizes_of(steps, rows, batch, stretch)
-    )
+    source, sizes = streamed.rows(folder), sizes_of(steps, rows, batch, stretch)
+    return sgmcmc.sample(key, langevin(rows), start, source, **sizes)
 
 
 def loaded(steps, rows, folder, batch, stretch):
@@ -71,9 +70,8 @@ def fitted(steps, rows, folder, batch, stretch):
             numpyro.sample("y", dist.Normal(part["x"] @ w, 1.0), obs=part["y"])
 
     svi = SVI(model, AutoNormal(model), optax.adam(0.01), Trace_ELBO())
-    return streamed.fit(
-        jax.random.key(1), svi, folder, batch_size=batch, num_steps=steps, stretch=stretch
-    )
+    sizes = {"batch_size": batch, "num_steps": steps, "stretch": stretch}
+    return streamed.fit(jax.random.key(1), svi, streamed.rows(folder), **sizes)
 
 
 def langevin(rows):
