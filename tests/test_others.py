@@ -206,7 +206,7 @@ def test_numpys_density_and_predictions_are_the_books():
 
 
 def test_the_time_to_find_the_mode_is_that_after_which_a_chain_stays():
-    one = judge.Judge(None, anew=False)
+    one = judge.Judge(None)
     one.stretches = [(0, 10, 5.0, 15.0), (10, 20, 15.0, 35.0)]
     inside = np.full(20, True)
     assert one.found_after(inside) == 5.0  # the end of warm-up

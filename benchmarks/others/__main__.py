@@ -28,18 +28,22 @@ from benchmarks.others.session import COUNTS, SHORT
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / "_build/others/bin/python"
 KEPT = ROOT / ".units/benchmarks/others"
-# Each rival: its program, its kind, and whether a checkpoint is a run of its own.
+# Each rival: its program, and its kind.
 RIVALS = {
-    "ours, float32": ("ours", "float32", True),
-    "ours, float64": ("ours", "float64", True),
-    "nutpie, diagonal, our JAX density": ("with_nutpie", "jax diagonal", False),
-    "nutpie, low rank, our JAX density": ("with_nutpie", "jax low rank", False),
-    "nutpie, diagonal, PyMC model": ("with_nutpie", "pymc diagonal", False),
-    "nutpie, low rank, PyMC model": ("with_nutpie", "pymc low rank", False),
-    "BlackJAX NUTS, the port's settings": ("with_blackjax", "", False),
-    "NumPyro NUTS": ("with_numpyro", "", False),
-    "PyMC NUTS": ("with_pymc", "", False),
+    "ours, float32": ("ours", "float32"),
+    "ours, float64": ("ours", "float64"),
+    "NumPyro NUTS": ("with_numpyro", ""),
+    "NumPyro NUTS, our density": ("with_numpyro", "our density"),
+    "BlackJAX NUTS, the port's settings": ("with_blackjax", ""),
+    "BlackJAX NUTS, our density": ("with_blackjax", "our density"),
+    "nutpie, diagonal, our JAX density": ("with_nutpie", "jax diagonal"),
+    "nutpie, low rank, our JAX density": ("with_nutpie", "jax low rank"),
+    "nutpie, diagonal, PyMC model": ("with_nutpie", "pymc diagonal"),
+    "nutpie, low rank, PyMC model": ("with_nutpie", "pymc low rank"),
+    "PyMC NUTS": ("with_pymc", ""),
 }
+# Those whose runs go on until every R-hat is at most 1.01, if that is asked for.
+FIXED = tuple(name for name in RIVALS if name.startswith(("ours", "NumPyro", "BlackJAX")))
 
 
 def main():
@@ -50,7 +54,10 @@ def main():
         "--limit", type=float, default=7200.0, help="seconds after which a run is given up"
     )
     parser.add_argument(
-        "--rivals", nargs="*", choices=RIVALS, default=list(RIVALS), metavar="RIVAL"
+        "--rivals", nargs="*", choices=RIVALS, metavar="RIVAL", help="all, or the six of --fixed"
+    )
+    parser.add_argument(
+        "--fixed", action="store_true", help="go on until all R-hat are at most 1.01: fixed.json"
     )
     parser.add_argument(
         "--date",
@@ -74,26 +81,27 @@ def main():
             command = program("parts", str(asked.seeds), asked.date or "undated")
             return subprocess.run(command, env=environment(folder), check=True).returncode
     begun = time.perf_counter()
-    asked.runs = asked.runs / "short" if asked.short else asked.runs
+    asked.runs = asked.runs / ("fixed" if asked.fixed else "") / ("short" if asked.short else "")
     asked.runs.mkdir(parents=True, exist_ok=True)
     if not asked.table:
         cores = pin()
         tasks = data.source_moons()
         check_densities(tasks, asked.runs / "densities.txt")
         for seed in range(asked.seeds):
-            for name in asked.rivals:
+            for name in asked.rivals or (FIXED if asked.fixed else RIVALS):
                 path = asked.runs / f"{name.replace(', ', '-').replace(' ', '_')}-{seed}.json"
                 if missing(path, asked.limit) and time.perf_counter() - begun < asked.stop_at:
-                    one = run(name, seed, asked.limit, tasks, asked.runs, asked.short) | {
-                        "cores": cores
-                    }
+                    most = table.FIXED_RHAT[-1] if asked.fixed else None
+                    one = run(name, seed, asked.limit, tasks, asked.runs, asked.short, most)
+                    one["cores"] = cores
                     path.with_suffix(".part").write_text(json.dumps(one, indent=1) + "\n")
                     path.with_suffix(".part").replace(path)
                     print(table.line(one), flush=True)
     runs = [json.loads(path.read_text()) for path in sorted(asked.runs.glob("*.json"))]
     if asked.date and runs and not asked.short:
-        table.STORED.write_text(json.dumps(table.result(runs, asked.date), indent=1) + "\n")
-    print(table.of_runs(runs))
+        path = table.STORED_FIXED if asked.fixed else table.STORED
+        path.write_text(json.dumps(table.result(runs, asked.date), indent=1) + "\n")
+    print(table.of_runs(runs, table.of_fixed if asked.fixed else table.of_result))
     return 0
 
 
@@ -166,41 +174,36 @@ def check_densities(tasks, path):
         print(said, end="", flush=True)
 
 
-def run(name, seed, limit, tasks, kept, short):
-    """Run one rival until its draws are enough or its time is over."""
-    sampler, kind, each_alone = RIVALS[name]
-    load, judge = os.getloadavg()[0], Judge(tasks, each_alone)
+def run(name, seed, limit, tasks, kept, short, most):
+    """Run one rival until its draws are enough or its time is over; where ``most`` is given, until
+    every R-hat is at most that, too.
+    """
+    sampler, kind = RIVALS[name]
+    load, judge = os.getloadavg()[0], Judge(tasks)
     with tempfile.TemporaryDirectory(dir=kept) as folder:
         save_data(tasks, folder)
-        asked, every = {"kind": kind, "seed": seed, "short": short}, SHORT if short else COUNTS
-        for counts in [[count] for count in every] if each_alone else [every]:
-            process = start(sampler, asked | {"counts": counts}, folder)
-            killed = []
-            killer = threading.Timer(
-                1.5 * limit + 120, lambda: (killed.append(True), process.kill())
-            )
-            killer.start()
-            for line in process.stdout:
-                told = json.loads(line)
-                with np.load(Path(folder) / "draws.npz") as found:
-                    draws = dict(found)
-                judge.hear(told, draws)
-                on = not judge.verdicts[-1]["all_chains"]["reached"] and not over(
-                    judge.verdicts, every, limit
-                )
-                process.stdin.write("on\n" if on else "stop\n")
-                process.stdin.flush()
-            killer.cancel()
-            if process.wait() and killed:  # between two checkpoints, or before the first
-                break
-            if process.returncode:
-                raise SystemExit(
-                    f"{name}, seed {seed}:\n" + (Path(folder) / "stderr").read_text()[-4000:]
-                )
-            if not on:
-                break
+        every = SHORT if short else COUNTS
+        asked = {"kind": kind, "seed": seed, "short": short, "counts": every}
+        process, killed = start(sampler, asked, folder), []
+        killer = threading.Timer(1.5 * limit + 120, lambda: (killed.append(True), process.kill()))
+        killer.start()
+        for line in process.stdout:
+            told = json.loads(line)
+            with np.load(Path(folder) / "draws.npz") as found:
+                draws = dict(found)
+            judge.hear(told, draws)
+            found = judge.verdicts[-1]["all_chains"]
+            done = table.enough(found, None) and (most is None or table.enough(found, most))
+            on = not done and not over(judge.verdicts, every, limit)
+            process.stdin.write("on\n" if on else "stop\n")
+            process.stdin.flush()
+        killer.cancel()
+        # killed between two checkpoints, or before the first
+        if process.wait() and not killed:
+            said = (Path(folder) / "stderr").read_text()[-4000:]
+            raise SystemExit(f"{name}, seed {seed}:\n{said}")
     last = judge.verdicts[-1] if judge.verdicts else None
-    censored = last is None or not last["all_chains"]["reached"] or last["seconds"] > limit
+    censored = last is None or not done or last["seconds"] > limit
     fixed = {"rival": name, "seed": seed, "limit": limit, "censored": censored, "load_before": load}
     return fixed | {
         "machine": table.machine(),

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from numpyro.infer.util import potential_energy
 
-from benchmarks.others import posterior, with_numpyro, with_nutpie, with_pymc
+from benchmarks.others import of_book, posterior, with_numpyro, with_nutpie, with_pymc
 from benchmarks.others.session import CHAINS, Session
 
 COUNT = 100
@@ -21,7 +21,7 @@ COUNT = 100
 
 def ours(x, y):
     """The book's density of a vector."""
-    return with_nutpie.density_of(x, y)
+    return of_book.density_of(x, y, double=True)
 
 
 def numpyros(x, y):

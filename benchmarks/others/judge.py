@@ -15,10 +15,9 @@ from functools import lru_cache
 import numpy as np
 
 from benchmarks.others import posterior
+from benchmarks.others.table import TARGET
 
 FIELDS = ("rhat", "ess_bulk", "ess_tail", "ess_alone")
-# effective draws: 5th percentile, over the test probabilities, of the smaller of bulk and tail
-TARGET = 400.0
 MOST = 2000  # draws of each chain that are judged
 LAST = 50  # draws of each chain by which its mode and its log density are told
 # the mode with nearly all of the mass: the output layer's standard deviation is the largest
@@ -26,24 +25,15 @@ MASS = 2
 
 
 class Judge:
-    """What is kept of a run's draws, and the verdict at each checkpoint.
+    """What is kept of a run's draws, and the verdict at each checkpoint."""
 
-    ``anew``: every checkpoint brings all draws of a run that began anew, and not those since the
-    last one alone.
-    """
-
-    def __init__(self, tasks, anew):
+    def __init__(self, tasks):
         """Take the training and test points."""
-        self.tasks, self.anew, self.verdicts = tasks, anew, []
-        self._forget()
-
-    def _forget(self):
+        self.tasks, self.verdicts = tasks, []
         self.p, self.log_sd, self.stretches, self.diverging = [], [], [], np.zeros(0, int)
 
     def hear(self, told, draws):
         """Take the draws of a checkpoint, and add the verdict on all so far."""
-        if self.anew:
-            self._forget()
         self.p.append(
             posterior.probabilities(draws, np.asarray(self.tasks.x_test)).astype(np.float32)
         )
@@ -112,6 +102,7 @@ def judged(p, log_sd):
         "median_ess": float(np.median(np.minimum(bulk, tail)[:points])),
         "rhat": float(np.quantile(rhat[:points], 0.99)),
         "rhat_log_sd": float(rhat[points:].max()),
+        "rhat_largest": float(rhat.max()),
         "rhat_within_bound": within,
         "reached": within and ess >= TARGET,
     }

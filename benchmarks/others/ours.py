@@ -1,8 +1,7 @@
 """The book's sampler as its page runs it: tempered stages until four chains agree on a layer, and
 all of them go on.
 
-A run cannot be taken up again, so each checkpoint is a cold run of that length; its draws begin
-with those of a shorter one.
+From checkpoint to checkpoint its chains go on, by ``mcmc.extend``.
 """
 
 from helpers import densities, hierarchical, mcmc, networks, tempering
@@ -17,9 +16,8 @@ SIZES = {"num_warmup": 300, "max_tree_depth": 6}
 
 
 def main():
-    """Run to one checkpoint."""
+    """Warm up, then draw from checkpoint to checkpoint."""
     session = Session()
-    (count,) = session.counts
     session.listen_to_jax()
     double = session.kind == "float64"
     jax.config.update("jax_enable_x64", double)
@@ -41,18 +39,28 @@ def main():
         session.warm()
         return np.arange(CHAINS)
 
-    posterior = mcmc.sample(
-        key_chains, log_density, starts, data=seen, num_samples=count, choose=all_of_them, **sizes
-    )
-    layers = list(posterior.draws["mean"])
-    draws = {
-        f"mean_{i}": posterior.draws["mean"][layer]["kernel"] for i, layer in enumerate(layers)
+    sizes |= {"num_samples": session.counts[0], "choose": all_of_them}
+    posterior = mcmc.sample(key_chains, log_density, starts, data=seen, **sizes)
+    done = 0
+    for count in session.counts:
+        if done:
+            posterior = mcmc.extend(posterior, log_density, count - done, data=seen)
+        new = jax.tree.map(lambda a: np.asarray(a)[:, done:], posterior[:2])
+        if not session.judged(canonical(new[0]), new[1].diverging):
+            return
+        session.first_batch()  # the program of a stretch is made again for those that go on
+        done = count
+
+
+def canonical(draws):
+    """Return draws as all samplers hand them over."""
+    layers = list(draws["mean"])
+    found = {
+        f"{name}_{i}": draws[name][layer]["kernel"]
+        for name in ("mean", "offset")
+        for i, layer in enumerate(layers)
     }
-    draws |= {
-        f"offset_{i}": posterior.draws["offset"][layer]["kernel"] for i, layer in enumerate(layers)
-    }
-    draws["log_sd"] = np.stack([posterior.draws["log_sd"][layer] for layer in layers], axis=-1)
-    session.judged(draws, posterior.stats.diverging)
+    return found | {"log_sd": np.stack([draws["log_sd"][layer] for layer in layers], axis=-1)}
 
 
 if __name__ == "__main__":

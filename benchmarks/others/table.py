@@ -9,6 +9,10 @@ from pathlib import Path
 import numpy as np
 
 STORED = Path(__file__).parent / "results.json"
+STORED_FIXED = STORED.with_name("fixed.json")
+FIXED_RHAT = (1.05, 1.01)  # bounds that do not depend on how many effective draws there are
+# effective draws: 5th percentile, over the test probabilities, of the smaller of bulk and tail
+TARGET = 400.0
 FIGURES = {"all_chains": "all", "of_kept": "one mode"}
 PACKAGES = ("jax", "blackjax", "numpyro", "pymc", "pytensor", "numba", "nutpie", "arviz")
 LAYERS = ("input", "hidden", "output")
@@ -52,25 +56,35 @@ def versions(python):
     )
 
 
-def read(run, which):
+def enough(found, most):
+    """Whether there are enough effective draws, and every R-hat is at most as large; with None, is
+    within the bound of its effective size.
+    """
+    if most is None:
+        return found["reached"]
+    return found["ess"] >= TARGET and found["rhat_largest"] <= most
+
+
+def read(run, which, most=None):
     """Return one run's figures by all chains, or by those that were in the mode with the mass
     throughout.
 
-    At the first checkpoint that suffices; of a run without one, at its last, and censored.
+    At the first checkpoint that suffices, by ``enough``; of a run without one, at its last, and
+    censored.
     """
     points = [point for point in run["checkpoints"] if point[which]]
-    enough = [
-        point for point in points if point[which]["reached"] and point["seconds"] <= run["limit"]
+    sufficient = [
+        point for point in points if enough(point[which], most) and point["seconds"] <= run["limit"]
     ]
     if not points:
         return {
             "censored": True,
             "mode": run["checkpoints"][-1]["mode"] if run["checkpoints"] else [],
         }
-    point = (enough or points)[0 if enough else -1]
+    point = (sufficient or points)[0 if sufficient else -1]
     found, running = point[which], point["seconds"] - point["compiling"]
     return {
-        "censored": not enough,
+        "censored": not sufficient,
         "draws": point["draws"],
         "seconds": point["seconds"],
         "compiling": point["compiling"],
@@ -106,9 +120,9 @@ def waited(runs):
     return {name: float(value) if np.isfinite(value) else None for name, value in found.items()}
 
 
-def entry(runs, which):
+def entry(runs, which, most=None):
     """Join the runs of a rival."""
-    read_ones = [read(run, which) for run in runs]
+    read_ones = [read(run, which, most) for run in runs]
     names = (
         "compiling",
         "warm_up",
@@ -146,15 +160,39 @@ def result(runs, date):
                 "limit": [run["limit"] for run in of_rival],
                 "load_before": [run["load_before"] for run in of_rival],
                 **{which: entry(of_rival, which) for which in FIGURES},
+                **at_fixed(of_rival),
             }
             for name, of_rival in rivals.items()
         },
     }
 
 
-def of_runs(runs):
+def at_fixed(runs):
+    """Return the entries of a rival by fixed bounds of R-hat, if its runs told the largest."""
+    told = [one["all_chains"] for run in runs for one in run["checkpoints"]]
+    if not all("rhat_largest" in found for found in told):
+        return {}
+    return {f"all_chains, {most}": entry(runs, "all_chains", most) for most in FIXED_RHAT}
+
+
+def of_runs(runs, table=None):
     """Return the table of runs that are not yet stored; "no runs" if there are none."""
-    return of_result(result(runs, None)) if runs else "no runs"
+    return (table or of_result)(result(runs, None)) if runs else "no runs"
+
+
+def of_fixed(stored):
+    """Return the table of seconds to enough effective draws, by the bound of R-hat and by fixed
+    ones, and of effective draws a second at the bound, in the order of the result.
+    """
+    kinds = ["all_chains", *(f"all_chains, {most}" for most in FIXED_RHAT)]
+    rows = ["| sampler | seconds to 400, R-hat within its bound | every R-hat at most 1.05 |"]
+    rows[0] += " at most 1.01 | p5 ESS/s at the bound | compiling |"
+    rows.append("|---" * 6 + "|")
+    for name, one in stored["rivals"].items():
+        cells = [name, *(seconds(one[kind], min(one["limit"])) for kind in kinds)]
+        cells += [number(one["all_chains"][part]) for part in ("ess_a_second", "compiling")]
+        rows.append("| " + " | ".join(cells) + " |")
+    return "\n".join(rows)
 
 
 def of_result(stored, columns=COLUMNS):

@@ -1,5 +1,5 @@
 """The BlackJAX port's settings on the all-layer posterior: window adaptation of 1000 steps, then
-NUTS.
+NUTS; on the port's density, or on the book's from N(0, 1).
 
 Its own loop, its starts (weights N(0, 1), standard deviations 1) and its way to write the network:
 all tasks in one product. It runs one chain; four run here side by side, one a device, as BlackJAX's
@@ -8,10 +8,13 @@ its logarithm, as all others do.
 """
 
 import os
+import sys
 
 from benchmarks.others.session import CHAINS, Session
 
 os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={CHAINS}"
+if '"kind": "our density"' in sys.argv[-1]:
+    import helpers  # noqa: F401, whose flags JAX reads when it starts
 
 import blackjax
 import jax
@@ -19,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy import stats
 
-from benchmarks.others.posterior import SHAPES, shapes
+from benchmarks.others.posterior import NUM_UNKNOWNS, SHAPES, shapes, split
 
 WARM_UP = 1000
 
@@ -43,22 +46,30 @@ def start(key):
     return {**position, "log_sd": jnp.zeros(3)}
 
 
+def rival(session):
+    """Return the density, what makes a start, and what makes draws canonical."""
+    x, y = jnp.asarray(session.x), jnp.asarray(session.y)
+    if session.kind != "our density":
+        return (lambda position: log_density(position, x, y)), start, (lambda draws: draws)
+    from benchmarks.others.of_book import density_of
+
+    density = density_of(session.x, session.y, double=False)
+    return density, (lambda key: jax.random.normal(key, (NUM_UNKNOWNS,))), split
+
+
 def main():
     """Warm up, then draw from checkpoint to checkpoint."""
     session = Session()
     session.listen_to_jax()
     session.begin()
-    x, y = jnp.asarray(session.x), jnp.asarray(session.y)
-
-    def density(position):
-        return log_density(position, x, y)
+    density, begin, as_all = rival(session)
 
     def warm_up(key):
         key_start, key_run = jax.random.split(key)
         adaptation = blackjax.window_adaptation(
             blackjax.nuts, density, adaptation_info_fn=lambda state, info, adaptation: None
         )
-        (state, parameters), _ = adaptation.run(key_run, start(key_start), session.steps(WARM_UP))
+        (state, parameters), _ = adaptation.run(key_run, begin(key_start), session.steps(WARM_UP))
         return state, parameters
 
     def draw(key, state, parameters, count):
@@ -80,7 +91,7 @@ def main():
         state, (draws, diverging) = jax.block_until_ready(
             batch(keys, state, parameters, count - done)
         )
-        if not session.judged({name: np.asarray(a) for name, a in draws.items()}, diverging):
+        if not session.judged(as_all(jax.tree.map(np.asarray, draws)), diverging):
             return
         session.first_batch()
         done = count

@@ -27,25 +27,14 @@ def of_pymc(x, y):
     return nutpie.compile_pymc_model(with_pymc.model(x, y))
 
 
-def density_of(x, y):
-    """Return the book's log density of a vector, in float64."""
-    from helpers import densities, hierarchical, networks
-
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
-    seen = densities.observe(x, y)
-    seen = seen._replace(x=seen.x.astype(float), weight=seen.weight.astype(float))
-    density = hierarchical.log_density(networks.MLP())
-    return lambda vector: density(position(split(vector)), seen)
-
-
 def of_jax(x, y):
     """Compile the book's density for nutpie, which wants float64."""
-    density = density_of(x, y)
-
     import jax
 
+    from benchmarks.others.of_book import density_of
+
+    jax.config.update("jax_enable_x64", True)
+    density = density_of(x, y, double=True)
     both = jax.jit(jax.value_and_grad(density))
     both(np.zeros(NUM_UNKNOWNS))
 
@@ -64,16 +53,6 @@ def of_jax(x, y):
     return nutpie.compiled_pyfunc.from_pyfunc(
         NUM_UNKNOWNS, make, expand, kinds, list(named.values()), list(named)
     )
-
-
-def position(parts):
-    """Return the parts of a position as the book's density takes them."""
-    layers = [f"Dense_{i}" for i in range(3)]
-    kernels = {
-        name: {layer: {"kernel": parts[f"{name}_{i}"]} for i, layer in enumerate(layers)}
-        for name in ("mean", "offset")
-    }
-    return {**kernels, "log_sd": {layer: parts["log_sd"][i] for i, layer in enumerate(layers)}}
 
 
 def settings_of(kind, seed, **others):

@@ -4,7 +4,8 @@ from helpers import common
 
 import numpy as np
 
-from tests.claims.reading import rows
+from experiments.problems import peers
+from tests.claims.reading import rows, stored
 from tests.claims.said import says
 
 
@@ -48,3 +49,68 @@ def test_time_grows_with_width_between_units_and_unknowns():
     size, unknowns, time = growth("width")
     assert np.abs(np.log(time / unknowns))[:3].max() < np.log(1.4)
     assert size[4] / size[2] < time[4] / time[2] < unknowns[4] / unknowns[2]
+
+
+PEERS = "are_the_samplers_right/peers"
+
+
+def gradients_each(sampler, posterior):
+    """Median gradients for an effective draw over the runs that were accepted."""
+    return np.median(
+        [
+            row["gradients"] / row["ess_bulk"]
+            for row in stored(PEERS)
+            if row["accepted"] and (row["sampler"], row["posterior"]) == (sampler, posterior)
+        ]
+    )
+
+
+@says(
+    "are-the-samplers-right",
+    """A check is wrong if it accepts a run with a mean that is off by more than six errors, or by
+    more than a third of a standard deviation. It is wrong, too, if it refuses the book's run on one
+    of the eleven posteriors that ought to be easy.""",
+    "None of these {glue:text}`peers-runs` verdicts is wrong by this rule",
+)
+def test_no_verdict_on_a_peer_is_wrong():
+    found = stored(PEERS)
+    assert len({row["posterior"] for row in found if row["asked"] == peers.EASY}) == 11
+    for row in found:
+        far = row["distances"]
+        off = far["mean"] > 6 or far["mean_in_sds"] > 1 / 3
+        assert not (row["accepted"] and off and row["asked"] != peers.BEYOND)
+        easy = row["asked"] == peers.EASY and row["sampler"] == "ours"
+        assert row["accepted"] or not easy
+
+
+@says(
+    "are-the-samplers-right",
+    'In "spike" half of the mass lies in a spike a thousandth as wide as the rest, which no chain',
+    "the funnel, the centred schools, fifty unknowns that are all correlated at 0.999, two modes",
+)
+def test_what_no_chain_meets_is_accepted_and_what_has_not_met_is_refused():
+    spike = [row for row in stored(PEERS) if row["posterior"] == "spike"]
+    assert all(row["accepted"] and row["distances"]["mean_in_sds"] > 1 / 3 for row in spike)
+    for name in ("funnel", "eight_schools-eight_schools_centered", "alike", "far modes"):
+        runs = [row for row in stored(PEERS) if row["posterior"] == name]
+        assert len(runs) == 15 and not any(row["accepted"] for row in runs)
+
+
+@says(
+    "are-the-samplers-right",
+    """The book's sampler takes the fewest on every posterior, NUTS
+    {glue:text}`peers-least-times` to {glue:text}`peers-most-times` times as many""",
+    "The largest ratios are regressions on raw columns",
+)
+def test_the_books_sampler_takes_the_fewest_gradients():
+    everyone = {row["posterior"]: row["asked"] for row in stored(PEERS)}
+    everyone = [name for name, asked in everyone.items() if asked == peers.EASY]
+    times = {
+        name: min(gradients_each(other, name) for other in ("NumPyro", "BlackJAX"))
+        / gradients_each("ours", name)
+        for name in [*everyone, "bball_drive_event_0-hmm_drive_0"]
+    }
+    assert len(times) == 12 and min(times.values()) > 1
+    assert {"years", "kidiq-kidscore_interaction", "earnings-earn_height"} == set(
+        sorted(times, key=times.get)[-3:]
+    )
