@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from chapters import ROOT
 
+from benchmarks.others import __main__ as others
 from benchmarks.others import flat, judge, parts, posterior, session, table
 
 FOLDER = ROOT / "benchmarks/others"
@@ -162,8 +163,27 @@ def test_what_is_stored_is_what_the_readme_prints_and_nothing_is_printed_that_is
 def test_flat_fits_and_steps_that_are_stored_are_what_the_readme_prints():
     text, stored = (ROOT / "benchmarks/README.md").read_text(), json.loads(parts.STORED.read_text())
     assert parts.of_flat(stored) in text and parts.of_steps(stored) in text
-    assert stored["machine"] == json.loads(table.STORED.read_text())["machine"]
+    assert stored["machine"] == json.loads(table.STORED_FIXED.read_text())["machine"]
     assert all(run["rhat_within"] == 1 for runs in stored["flat"].values() for run in runs)
+
+
+def test_seconds_at_fixed_bounds_that_are_stored_are_what_the_readme_prints():
+    text, stored = (
+        (ROOT / "benchmarks/README.md").read_text(),
+        json.loads(table.STORED_FIXED.read_text()),
+    )
+    assert table.of_fixed(stored) in text and stored["date"] in text
+    assert set(stored["rivals"]) == set(others.FIXED)
+    assert stored["machine"]["processor"].split(" (")[0] in text
+
+
+def test_a_run_is_read_by_a_fixed_bound_of_r_hat_where_it_told_the_largest(runs):
+    assert table.at_fixed(runs[:3]) == {}
+    early, late = figures(500) | {"rhat_largest": 1.03}, figures(900) | {"rhat_largest": 1.009}
+    points = [point(10.0, 500) | {"all_chains": early}, point(20.0, 900) | {"all_chains": late}]
+    found = table.at_fixed([made_run("told", 0, *points)])
+    seconds = {name: one["seconds"]["median"] for name, one in found.items()}
+    assert seconds == {"all_chains, 1.05": 10.0, "all_chains, 1.01": 20.0}
 
 
 def test_anyones_flat_density_is_the_books():

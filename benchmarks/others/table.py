@@ -182,13 +182,15 @@ def of_runs(runs, table=None):
 
 def of_fixed(stored):
     """Return the table of seconds to enough effective draws, by the bound of R-hat and by fixed
-    ones, and of effective draws a second at the bound, in the order of the result.
+    ones, and of effective draws a second at the bound, fastest first.
     """
     kinds = ["all_chains", *(f"all_chains, {most}" for most in FIXED_RHAT)]
     rows = ["| sampler | seconds to 400, R-hat within its bound | every R-hat at most 1.05 |"]
     rows[0] += " at most 1.01 | p5 ESS/s at the bound | compiling |"
     rows.append("|---" * 6 + "|")
-    for name, one in stored["rivals"].items():
+    for name, one in sorted(
+        stored["rivals"].items(), key=lambda pair: pair[1]["all_chains"]["seconds"]["median"]
+    ):
         cells = [name, *(seconds(one[kind], min(one["limit"])) for kind in kinds)]
         cells += [number(one["all_chains"][part]) for part in ("ess_a_second", "compiling")]
         rows.append("| " + " | ".join(cells) + " |")
