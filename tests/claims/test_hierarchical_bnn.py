@@ -48,9 +48,8 @@ def test_centred_chains_have_not_mixed_and_non_centred_ones_have():
 def test_chains_of_the_model_with_a_shared_output_layer_have_not_mixed_by_little():
     every, few = (row["check"] for row in long_runs())
     assert mixed(every) and not mixed(few) and within_bounds(few)
-    assert 200 < few["ess_tail"]["log sd"] < 400 and min(few["ess_bulk"].values()) > 400
-    beyond = {kind for kind in few["rhat"] if few["rhat"][kind] > few["rhat_bound"][kind]}
-    assert beyond == {"log sd"} and few["rhat"]["log sd"] < few["rhat_bound"]["log sd"] + 0.01
+    assert {kind for kind, ess in few["ess_tail"].items() if ess < 400} == {"log sd"}
+    assert few["ess_tail"]["log sd"] > 200 and min(few["ess_bulk"].values()) > 400
 
 
 @says(
