@@ -81,7 +81,8 @@ def sample(
     not positive.
     FloatingPointError: a chain that is not finite; it names the first such draw of each.
     """
-    num_data = data.count if isinstance(data, Rows) else checks.leading("data", data, ("datum",))[0]
+    source, data = (data, None) if isinstance(data, Rows) else (None, data)
+    num_data = source.count if source else checks.leading("data", data, ("datum",))[0]
     (num_chains,) = checks.leading("initial_positions", initial_positions, ("chain",))
     checks.count(batch_size=batch_size, num_samples=num_samples, thin=thin, num_cycles=num_cycles)
     checks.count(least=0, num_warmup=num_warmup)
@@ -93,7 +94,6 @@ def sample(
         num_cycles, -1
     )
     lengths = num_warmup, num_samples, thin
-    source, data = (data, None) if isinstance(data, Rows) else (None, data)
     keys = jax.random.key_data(jax.random.split(key, (num_chains, 2)))
     with ThreadPoolExecutor(cores()) as pool, lines.line(progress) as shown:
         with mixed_types():
@@ -185,8 +185,7 @@ def _chosen(key, count, batch_size, num_data, replace):
 
 def read(source: Rows, chosen: Int[Array, "*row"]) -> Any:
     """Return the rows of those numbers within a compiled program, which calls the function."""
-    with jax.ensure_compile_time_eval():
-        one = jax.eval_shape(lambda: source.read(np.zeros(1, int)))
+    one = jax.eval_shape(lambda: source.read(np.zeros(1, int)))
     shapes = jax.tree.map(
         lambda a: jax.ShapeDtypeStruct((*chosen.shape, *a.shape[1:]), a.dtype), one
     )

@@ -21,6 +21,13 @@ CHAINS = 4
 EVENTS = ("jaxpr_trace_duration", "jaxpr_to_mlir_module_duration", "backend_compile_duration")
 
 
+def asked_for(kind):
+    """Whether this program was started for a kind of run: known before JAX is imported, whose flags
+    may have to be set.
+    """
+    return f'"kind": "{kind}"' in sys.argv[-1]
+
+
 class Session:
     """One run: what was asked for, the data, the clock."""
 

@@ -8,12 +8,11 @@ its logarithm, as all others do.
 """
 
 import os
-import sys
 
-from benchmarks.others.session import CHAINS, Session
+from benchmarks.others.session import CHAINS, Session, asked_for
 
 os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={CHAINS}"
-if '"kind": "our density"' in sys.argv[-1]:
+if asked_for("our density"):
     import helpers  # noqa: F401, whose flags JAX reads when it starts
 
 import blackjax

@@ -2,9 +2,9 @@
 documentation has it; of NumPyro's model, or on the book's density.
 """
 
-import sys
+from benchmarks.others.session import CHAINS, Session, asked_for
 
-if '"kind": "our density"' in sys.argv[-1]:
+if asked_for("our density"):
     import helpers  # noqa: F401, whose flags JAX reads when it starts
 
 import jax
@@ -15,7 +15,6 @@ import numpyro.distributions as dist
 from numpyro.infer import MCMC, NUTS
 
 from benchmarks.others.posterior import NUM_UNKNOWNS, SHAPES, split
-from benchmarks.others.session import CHAINS, Session
 
 WARM_UP = 1000
 

@@ -63,14 +63,14 @@ def distances(values: Float[np.ndarray, "chain draw quantity"], peer: peers.Peer
     return Distances(found[0], found[1], max(found[2:]), in_sds.max())
 
 
-def fault(accepted: bool, of_run: Distances, asked: str) -> str:
+def fault(accepted: bool, of_run: Distances | None, asked: str) -> str:
     """Return what is wrong with a verdict, or nothing: ``accepted`` though a mean is off, or
-    refused though the posterior is an easy one.
+    refused though the posterior is an easy one. A run without draws, None, is refused.
     """
+    if not accepted:
+        return "refused, and easy" if asked == peers.EASY else ""
     off = of_run.mean > MOST_ERRORS or of_run.mean_in_sds > MOST_SDS
-    if accepted and off and asked != peers.BEYOND:
-        return "accepted, and wrong"
-    return "refused, and easy" if not accepted and asked == peers.EASY else ""
+    return "accepted, and wrong" if off and asked != peers.BEYOND else ""
 
 
 def score(
@@ -85,18 +85,16 @@ def score(
 
     ValueError: statistics or quantities that are not finite.
     """
-    log_density = np.asarray(posterior.stats.log_density, np.float64)[..., None]
-    found = diagnostics.summarize(np.concatenate([values, log_density], axis=2))
-    accepted, of_run = diagnostics.check(posterior, values).ok, distances(values, peer)
+    check, of_run = diagnostics.check(posterior, values), distances(values, peer)
     return Score(
         of_run,
-        float(found.ess_bulk[:-1].min()),
-        float(found.ess_bulk.min()),
-        float(found.ess_tail.min()),
+        float(check.ess_bulk[check.kinds.index("predictions")]),
+        float(check.ess_bulk.min()),
+        float(check.ess_tail.min()),
         float(np.asarray(posterior.stats.integration_steps).sum(dtype=np.float64)),
         values.mean(axis=(0, 1)).tolist(),
         diagnostics.standard_error(values).tolist(),
         int(posterior.stats.diverging.sum()),
-        accepted,
-        fault(accepted, of_run, peer.asked),
+        check.ok,
+        fault(check.ok, of_run, peer.asked),
     )

@@ -1,7 +1,8 @@
 """Claims of the page ``are-the-samplers-right``."""
 
-from helpers import common
+from helpers import common, full_metric
 
+import jax
 import numpy as np
 
 from experiments.problems import peers
@@ -101,6 +102,7 @@ def test_what_no_chain_meets_is_accepted_and_what_has_not_met_is_refused():
     """The book's sampler takes the fewest on every posterior, NUTS
     {glue:text}`peers-least-times` to {glue:text}`peers-most-times` times as many""",
     "The largest ratios are regressions on raw columns",
+    "All posteriors of the figure have 30 unknowns or fewer",
 )
 def test_the_books_sampler_takes_the_fewest_gradients():
     everyone = {row["posterior"]: row["asked"] for row in stored(PEERS)}
@@ -111,6 +113,9 @@ def test_the_books_sampler_takes_the_fewest_gradients():
         for name in [*everyone, "bball_drive_event_0-hmm_drive_0"]
     }
     assert len(times) == 12 and min(times.values()) > 1
+    positions = [peers.load(name).position for name in [*times, "scales"]]
+    sizes = [sum(leaf.size for leaf in jax.tree.leaves(position)) for position in positions]
+    assert max(sizes) <= full_metric.MAX_PARAMETERS == 30
     assert {"years", "kidiq-kidscore_interaction", "earnings-earn_height"} == set(
         sorted(times, key=times.get)[-3:]
     )

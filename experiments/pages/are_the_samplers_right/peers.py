@@ -55,10 +55,12 @@ def unit(name, seed, sampler):
 
 def score(drawn, name, seed, sampler):
     """The run beside the answers, and the verdict on it."""
-    of = {"posterior": name, "seed": seed, "sampler": sampler, "asked": peers.load(name).asked}
+    peer = peers.load(name)
+    of = {"posterior": name, "seed": seed, "sampler": sampler, "asked": peer.asked}
     if "stopped" in drawn:
-        return of | {"stopped": str(drawn["stopped"]), "accepted": False}
+        said = {"stopped": str(drawn["stopped"]), "accepted": False}
+        return of | said | {"fault": peer_scores.fault(False, None, peer.asked)}
     posterior = mcmc.Posterior(None, mcmc.Stats(**drawn["stats"]))
-    found = peer_scores.score(posterior, drawn["values"], peers.load(name))
+    found = peer_scores.score(posterior, drawn["values"], peer)
     costs = {key: float(drawn[key]) for key in ("warmup_gradients", "seconds")}
     return of | found._asdict() | {"distances": found.distances._asdict()} | costs
