@@ -71,27 +71,29 @@ def gradients_each(sampler, posterior):
     """A check is wrong if it accepts a run with a mean that is off by more than six errors, or by
     more than a third of a standard deviation. It is wrong, too, if it refuses the book's run on one
     of the eleven posteriors that ought to be easy.""",
-    "None of these {glue:text}`peers-runs` verdicts is wrong by this rule",
+    """By this rule all of the {glue:text}`peers-runs` verdicts are right but those on "spike",
+    which are all wrong, whoever drew.""",
 )
-def test_no_verdict_on_a_peer_is_wrong():
+def test_no_verdict_on_a_peer_but_the_spike_is_wrong():
     found = stored(PEERS)
     assert len({row["posterior"] for row in found if row["asked"] == peers.EASY}) == 11
     for row in found:
         far = row["distances"]
         off = far["mean"] > 6 or far["mean_in_sds"] > 1 / 3
-        assert not (row["accepted"] and off and row["asked"] != peers.BEYOND)
+        assert (row["accepted"] and off) == (row["posterior"] == "spike")
         easy = row["asked"] == peers.EASY and row["sampler"] == "ours"
         assert row["accepted"] or not easy
 
 
 @says(
     "are-the-samplers-right",
-    'In "spike" half of the mass lies in a spike a thousandth as wide as the rest, which no chain',
-    "the funnel, the centred schools, fifty unknowns that are all correlated at 0.999, two modes",
+    "Four are refused, whoever drew, and deserve it",
+    "The libraries' NUTS is refused on scales from $10^{-6}$ to $10^6$ as well.",
 )
-def test_what_no_chain_meets_is_accepted_and_what_has_not_met_is_refused():
-    spike = [row for row in stored(PEERS) if row["posterior"] == "spike"]
-    assert all(row["accepted"] and row["distances"]["mean_in_sds"] > 1 / 3 for row in spike)
+def test_what_has_not_met_or_hardly_moves_is_refused():
+    scales = [row for row in stored(PEERS) if row["posterior"] == "scales"]
+    assert len(scales) == 15
+    assert all(row["accepted"] == (row["sampler"] == "ours") for row in scales)
     for name in ("funnel", "eight_schools-eight_schools_centered", "alike", "far modes"):
         runs = [row for row in stored(PEERS) if row["posterior"] == name]
         assert len(runs) == 15 and not any(row["accepted"] for row in runs)
