@@ -2,7 +2,7 @@
 
 What ``experiments/pages/are_the_samplers_right/peers.py`` stores, run by run, as a table. Ends with
 1 if the check accepts a run that is wrong, whoever drew it, or refuses one of the book's sampler on
-an easy posterior.
+an easy posterior. What no check of draws can see (``peers.BEYOND``) it only shows.
 """
 
 import argparse
