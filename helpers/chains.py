@@ -6,11 +6,11 @@ What is here runs the programs of ``hmc`` for all chains of one or several poste
 from helpers import hmc
 from helpers import progress as lines
 from helpers.common import stack, take
+from helpers.programs import bounded
 
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -54,7 +54,7 @@ def finite(tree: Any, batch: tuple[int, ...]) -> Bool[np.ndarray, "*batch"]:
     )
 
 
-@partial(jax.jit, static_argnums=0)
+@bounded(1)
 def densities(log_density, positions, tasks, data):
     """Return the log density of each unit, leading axis [unit].
 

@@ -30,7 +30,20 @@ RESULTS = IN_PACKAGE if IN_PACKAGE.is_dir() else IN_CHECKOUT
 def take(tree: Any, index: Any) -> Any:
     """Return ``leaf[index]`` of every leaf of a pytree: of a posterior of several tasks,
     ``take(posterior, 3)`` is that of task 3.
+
+    ValueError: an index that lies outside of a leaf, whose last entry JAX would return.
     """
+    parts = index if isinstance(index, tuple) else (index,)
+    if not any(isinstance(part, jax.core.Tracer) for part in parts):
+        parts = tuple(np.asarray(p) if isinstance(p, jax.Array) else p for p in parts)
+        for shape in {np.shape(leaf) for leaf in jax.tree.leaves(tree)}:
+            try:
+                # NumPy looks, and copies a view of one byte at most
+                np.broadcast_to(np.int8(0), shape)[parts]
+            except IndexError as error:
+                raise ValueError(
+                    f"index: given {index}, expected one within shape {shape}: {error}"
+                ) from None
     return jax.tree.map(lambda leaf: leaf[index], tree)
 
 

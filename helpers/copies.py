@@ -8,7 +8,7 @@ aligned, each as its copy that is nearest to a reference.
     aligned = copies.align(draws, copies.common_reference(take(draws, np.s_[:, ::10])))
 """
 
-from helpers import hierarchical
+from helpers import checks, hierarchical
 
 from functools import partial
 
@@ -112,7 +112,11 @@ def align(draws: dict, reference: dict) -> dict:
 
     A draw is judged by the weights of all its tasks, and one relabelling acts on its means and on
     all its offsets together, which changes no prediction.
+
+    ValueError: no draws, leading axes that differ, values that are not finite.
     """
+    checks.leading("draws", draws, ("chain", "draw"))
+    checks.finite(draws=jax.tree.map(checks.cast, draws))
     num_tasks = jax.tree.leaves(reference["offset"])[0].shape[0]
     batch = jax.tree.leaves(draws)[0].shape[:2]
 
@@ -145,7 +149,11 @@ def common_reference(draws: dict, num_starts: int = 6, num_rounds: int = 12) -> 
     their spread no longer falls (generalised Procrustes analysis, Gower 1975, over copies). The
     start with the least spread wins: the tasks' weights' mean squared distance to their mean, every
     layer divided by its mean square. Some hundred draws will do.
+
+    ValueError: no starts or rounds; as ``align``.
     """
+    checks.count(num_starts=num_starts, num_rounds=num_rounds)
+    checks.leading("draws", draws, ("chain", "draw"))
     num_chains, num_draws = jax.tree.leaves(draws)[0].shape[:2]
     num_tasks = jax.tree.leaves(draws["offset"])[0].shape[2]
 

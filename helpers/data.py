@@ -157,9 +157,11 @@ def moons_log_density(x: Float[Array, "point 2"], noise: float = 0.3) -> Float[A
     It is the noise's normal density averaged over the class's arc, by 128 Gauss-Legendre nodes:
     relative error below 1e-4.
 
-    ValueError: a noise below 0.05, where the arc would need more nodes.
+    ValueError: a noise below 0.05, where the arc would need more nodes; no points, coordinates that
+        are not two or not finite.
     """
     checks.number(0.05, noise=noise, closed=True)
+    x = jnp.asarray(checks.array("x", x, ("point", 2)))
     arc = unit(jnp.asarray(np.pi / 2 * (NODES + 1), dtype=x.dtype))
     log_weights = jnp.asarray(np.log(WEIGHTS / 2), dtype=x.dtype)
     curves = jnp.asarray(CENTRES)[:, None, :] + jnp.asarray(SIGNS)[:, None, None] * arc[None]
@@ -194,7 +196,11 @@ def bayes_optimum(
 
 
 def to_raw(tasks: Tasks, x: Float[Array, "task point 2"]) -> Float[Array, "task point 2"]:
-    """Turn and scale points of each task back to the generator's coordinates."""
+    """Turn and scale points of each task back to the generator's coordinates.
+
+    ValueError: another number of tasks, no points, coordinates that are not two or not finite.
+    """
+    x = checks.array("x", x, (len(tasks.angles), "point", 2))
 
     def one(x, angle, location, scale):
         return (x @ _rotation(angle)) * scale[None, :] + location[None, :]
@@ -210,8 +216,15 @@ def to_task(
     Args:
         angle: in radians, counter-clockwise, no axis.
         location: what is subtracted, [2].
-        scale: what is divided by after that, [2].
+        scale: what is divided by after that, [2], positive.
+
+    ValueError: shapes that do not fit, no points, numbers that are not finite, a scale that is not
+        positive.
     """
+    checks.array("raw", raw, ("point", 2))
+    checks.array("angle", angle, ())
+    checks.array("location", location, (2,))
+    checks.array("scale", scale, (2,), low=np.finfo(np.float32).tiny)
     return ((raw - location[None, :]) / scale[None, :]) @ _rotation(angle).T
 
 

@@ -12,6 +12,7 @@ from helpers import checks, networks
 from helpers.common import float_shapes
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import flax.linen as nn
@@ -25,6 +26,14 @@ from tensorflow_probability.substrates.jax import distributions as tfd
 POSITIVE = tfb.Exp()
 
 
+@jax.tree_util.register_static
+@dataclass(frozen=True)
+class Classes:
+    """How many classes labels have: part of a tree's structure, so that programs know it."""
+
+    count: int
+
+
 class Observed(NamedTuple):
     """Points with labels or measurements; with tasks, a leading axis [task] on everything."""
 
@@ -34,6 +43,7 @@ class Observed(NamedTuple):
     weight: Float[Array, "*task point"]
     # what the prior's draws of each layer are multiplied by
     prior_scales: Float[Array, "*task layer"] | None = None
+    classes: Classes | None = None  # of labels, None where it is not known
 
 
 def observe(
@@ -59,7 +69,7 @@ def observe(
     ValueError: no tasks or points, shapes that do not fit, values that are not finite, labels
         outside the classes, scales that are not positive, weights outside [0, 1].
     """
-    x, y, weight = np.asarray(x), np.asarray(y), np.asarray(weight, np.float32)
+    x, y, weight = (checks.cast(given) for given in (x, y, weight))
     if x.ndim not in (2, 3) or x.shape[:-1] != y.shape or 0 in x.shape:
         raise ValueError(
             f"x, y: given shapes {x.shape} and {y.shape}, "
@@ -70,21 +80,14 @@ def observe(
         checks.finite(y=y)
     else:
         checks.labels(y, num_classes)
-    if weight.shape not in ((), y.shape) or not ((weight >= 0) & (weight <= 1)).all():
-        raise ValueError(
-            f"weight: given shape {weight.shape}, values {weight.min()} to {weight.max()}, "
-            f"expected one number or shape {y.shape}, values 0 to 1"
-        )
+    checks.array("weight", weight, y.shape if weight.shape else (), 0, 1)
     parts = [(x, 2, np.float32), (y, 1, np.float32 if num_classes is None else np.int32)]
     parts.append((np.broadcast_to(weight, y.shape), 1, np.float32))
     tasks = x.shape[:-2]
     if prior_scales is not None:
-        scales = np.asarray(prior_scales)
-        if (
-            scales.ndim not in (1, 2)
-            or not scales.size
-            or not (np.isfinite(scales) & (scales > 0)).all()
-        ):
+        scales = checks.cast(prior_scales)
+        whole = scales.ndim in (1, 2) and scales.size and np.isfinite(scales).all()
+        if not whole or not (scales > 0).all():
             raise ValueError(
                 f"prior_scales: given {scales.tolist()}, expected one positive number a layer"
             )
@@ -95,28 +98,38 @@ def observe(
             )
         tasks = tasks or scales.shape[:-1]
         parts.append((scales, 1, np.float32))
-    return Observed(
-        *(
-            jnp.asarray(np.broadcast_to(a, (*tasks, *a.shape[a.ndim - n :])), kind)
-            for a, n, kind in parts
-        )
-    )
+    whole = [np.broadcast_to(a, (*tasks, *a.shape[a.ndim - n :])) for a, n, _ in parts]
+    found = Observed(*map(jnp.asarray, whole, [kind for _, _, kind in parts]))
+    return found if num_classes is None else found._replace(classes=Classes(num_classes))
 
 
 def bernoulli_log_likelihood(
     logits: Float[Array, "*point"], y: Int[Array, "*point"]
 ) -> Float[Array, "*point"]:
-    """Return the log likelihood, in nats, of each label given its logit."""
+    """Return the log likelihood, in nats, of each label given its logit.
+
+    ValueError: shapes that differ.
+    """
+    _check_logits(logits.shape, y)
     return y.astype(logits.dtype) * logits - jax.nn.softplus(logits)
 
 
 def categorical_log_likelihood(
     logits: Float[Array, "*point class"], y: Int[Array, "*point"]
 ) -> Float[Array, "*point"]:
-    """Return the log likelihood, in nats, of each label given the logits of its classes."""
+    """Return the log likelihood, in nats, of each label given the logits of its classes.
+
+    ValueError: shapes that do not fit.
+    """
+    _check_logits(logits.shape[:-1], y)
     # TFP's categorical broadcasts against the strict rules of the tests
     log_p = jax.nn.log_softmax(logits, axis=-1)
     return jnp.take_along_axis(log_p, y[..., None], axis=-1)[..., 0]
+
+
+def _check_logits(points, y):
+    if points != np.shape(y):
+        raise ValueError(f"logits: given those of points {points}, expected one for y {y.shape}")
 
 
 def label_log_likelihood(network: nn.Module) -> Callable[[dict, Observed], Float[Array, "*point"]]:
@@ -124,11 +137,23 @@ def label_log_likelihood(network: nn.Module) -> Callable[[dict, Observed], Float
 
     A network of one output gives logits of class 1, one of several outputs those of as many
     classes.
+
+    ValueError: in ``f``, measurements in place of labels, or labels of more or fewer classes.
     """
     of_labels = bernoulli_log_likelihood if network.num_outputs == 1 else categorical_log_likelihood
-    return lambda params, observed: (
-        observed.weight * of_labels(network.apply(params, observed.x), observed.y)
-    )
+
+    def log_likelihood(params, observed):
+        expected = max(2, network.num_outputs)
+        if not jnp.issubdtype(observed.y.dtype, jnp.integer):
+            raise ValueError(f"observed: given y of {observed.y.dtype}, expected labels, integers")
+        if observed.classes is not None and observed.classes.count != expected:
+            raise ValueError(
+                f"observed: given labels of {observed.classes.count} classes, expected those of "
+                f"{expected}, since the network has num_outputs={network.num_outputs}"
+            )
+        return observed.weight * of_labels(network.apply(params, observed.x), observed.y)
+
+    return log_likelihood
 
 
 def log_prior(params: dict, scales: Float[Array, " layer"], prior: Any = None) -> Float[Array, ""]:
@@ -144,9 +169,10 @@ def log_prior(params: dict, scales: Float[Array, " layer"], prior: Any = None) -
     ValueError: another number of scales than of layers.
     """
     layers = params["params"]
-    if len(layers) != scales.shape[0]:
+    if jnp.shape(scales) != (len(layers),):
         raise ValueError(
-            f"scales: given {scales.shape[0]}, expected one for each of the {len(layers)} layers"
+            f"scales: given shape {jnp.shape(scales)}, "
+            f"expected one for each of the {len(layers)} layers"
         )
     terms = []
     for i in range(len(layers)):
@@ -217,9 +243,7 @@ def regression_log_prior(
     for part in prior.values() if isinstance(prior, dict) else [prior]:
         at = np.asarray(part.log_prob(jnp.array(0.5)))
         if at.shape or not np.isfinite(at):
-            raise ValueError(
-                f"prior: given one with log density {at} at 0.5, expected a finite number"
-            )
+            raise ValueError(f"prior: given log density {at} at 0.5, expected a finite number")
     checks.number(noise_scale=noise_scale)
 
     def density(position, observed):

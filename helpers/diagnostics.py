@@ -122,8 +122,12 @@ def nll_error(p: Float[np.ndarray, "chain draw *point"], y: Float[np.ndarray, "*
     label, to first order: so the error is that of the mean over draws of mean(q_draw / q), mean
     over points. ``p`` is the probability of class 1 under each draw; or of what happened, if ``y``
     is 1 throughout.
+
+    ValueError: shapes that do not fit, no draws or points, what is no probability or no label.
     """
-    p = np.asarray(p, np.float64)
+    # probabilities of several classes may exceed 1 by a rounding
+    p = np.asarray(checks.array("p", p, ("chain", "draw", "*point"), 0, 1 + 1e-6), np.float64)
+    checks.labels(checks.array("y", y, p.shape[2:]))
     q = np.where(np.asarray(y) == 1, p, 1 - p)
     ratio = (q / q.mean(axis=(0, 1))).reshape(*q.shape[:2], -1).mean(axis=2)
     return float(standard_error(ratio))
@@ -135,12 +139,8 @@ def leave_one_out(log_likelihood: Float[Array, "chain draw point"]) -> LeaveOneO
 
     ValueError: another number of axes, or values that are not finite.
     """
-    checks.finite(log_likelihood=log_likelihood)
-    if log_likelihood.ndim != 3:
-        raise ValueError(
-            f"log_likelihood: given shape {log_likelihood.shape}, expected [chain, draw, point]"
-        )
-    flat = jnp.moveaxis(log_likelihood.reshape(-1, log_likelihood.shape[-1]), 1, 0)
+    found = checks.array("log_likelihood", log_likelihood, ("chain", "draw", "point"))
+    flat = jnp.moveaxis(jnp.asarray(found).reshape(-1, found.shape[-1]), 1, 0)
     with mixed_types():
         return _leave_one_out(flat)
 

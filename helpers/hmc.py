@@ -7,10 +7,10 @@ position, then a task and data if there are any.
 
 from helpers import full_metric, progress
 from helpers.common import mixed_types
+from helpers.programs import bounded
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 from typing import Any, NamedTuple
 
 import blackjax
@@ -71,7 +71,7 @@ class Going(NamedTuple):
     turn: Int[Array, "*unit"]  # turns that it has taken
 
 
-@partial(jax.jit, static_argnums=range(4))
+@bounded(4)
 def warm_up(
     log_density,
     num_draws,
@@ -157,7 +157,7 @@ def begin(key, learnt, num_tuning, target_acceptance):
     )
 
 
-@partial(jax.jit, static_argnums=range(2))
+@bounded(2)
 def stretch(log_density, size, going, count, task, data):
     """Let a chain take turns, by HMC (Neal 2011, section 4.2); no leading axis.
 

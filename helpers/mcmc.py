@@ -15,13 +15,13 @@ draws do not depend on how many cores.
 from helpers import chains, checks, hmc, warmups
 from helpers import progress as lines
 from helpers.hmc import Stats
+from helpers.programs import bounded
 from helpers.warmups import Warmup
 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -51,14 +51,18 @@ def normal_starts(
         position: pytree like one position; shapes, as of ``hierarchical.shapes``, suffice.
         batch: leading axes of every leaf returned: ``(chains,)``, or ``(tasks, chains)``.
         scale: standard deviation of every number.
+
+    ValueError: an axis that is no integer of 1 or more, a scale that is negative or not finite.
     """
+    checks.count(**{f"batch[{i}]": length for i, length in enumerate(batch)})
+    checks.number(scale=scale, closed=True)
     leaves, structure = jax.tree.flatten(position)
     shapes = tuple((*batch, *jnp.shape(leaf)) for leaf in leaves)
-    return jax.tree.unflatten(structure, _normals(key, scale, shapes))
+    return jax.tree.unflatten(structure, _normals(shapes, key, scale))
 
 
-@partial(jax.jit, static_argnames="shapes")
-def _normals(key, scale, shapes):
+@bounded(1)
+def _normals(shapes, key, scale):
     # Entry i of a random array depends on the key and on i alone, so one program of the largest
     # size gives what one program a leaf would, each of which takes half a second to compile.
     sizes = [int(np.prod(shape)) for shape in shapes]
@@ -102,8 +106,7 @@ def sample(
     quarter of the no-U-turn draws, they share a full metric, and m steps are a quarter of a round
     posterior's period, but not more than in warm-up (``full_metric``). The last quarter tunes each
     chain's step size by dual averaging. Every draw follows a trajectory of 1 to 2 m - 1 steps, each
-    as likely. A chain that ends far below the best, where there is much less mass, begins again
-    from a new start, three times at most (``restarts``).
+    as likely.
 
     A start whose density is not finite is drawn again, as Stan does, around the starts of its
     posterior. A chain of several begins again, up to three times, where the no-U-turn part was not
@@ -139,7 +142,7 @@ def sample(
     """
     sizes = num_warmup, target_acceptance, max_tree_depth
     checks.count(num_samples=num_samples)
-    batch = _check(initial_positions, tasks, *sizes)
+    batch = batch_of(initial_positions, tasks, *sizes)
     with _working(log_density, data, progress) as work:
         posterior = _warmed_up(work, key, initial_positions, tasks, batch, sizes, choose)
         return _drawn(work, posterior, tasks, num_samples)
@@ -169,7 +172,7 @@ def warm_up(
     ValueError, FloatingPointError: as ``sample``.
     """
     sizes = num_warmup, target_acceptance, max_tree_depth
-    batch = _check(initial_positions, tasks, *sizes)
+    batch = batch_of(initial_positions, tasks, *sizes)
     with _working(log_density, data, progress) as work:
         posterior = _warmed_up(work, key, initial_positions, tasks, batch, sizes, choose)
     return jax.device_put(posterior)
@@ -241,8 +244,15 @@ def _drawn(work, posterior, tasks, num_samples):
     return Posterior(*jax.device_put(chains.by_chain((*drawn, warmup, going), batch)))
 
 
-def _check(positions, tasks, num_warmup, target_acceptance, max_tree_depth):
-    """Check the arguments before any work; return the batch shape, [chain] or [task, chain]."""
+def batch_of(positions, tasks, num_warmup, target_acceptance, max_tree_depth) -> tuple[int, ...]:
+    """Check arguments of ``sample`` before any work; return the leading axes of its chains, [chain]
+    or [task, chain].
+
+    Args:
+        positions, tasks, num_warmup, target_acceptance, max_tree_depth: as of ``sample``.
+
+    ValueError: as ``sample``.
+    """
     checks.count(max_tree_depth=max_tree_depth)
     checks.count(least=20, num_warmup=num_warmup)
     checks.number(high=1.0, target_acceptance=target_acceptance)

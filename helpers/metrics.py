@@ -88,7 +88,8 @@ def calibration_error(
     ValueError: shapes that do not fit, values out of range, more bins than points.
     """
     p, y = checks.probabilities(p, y)
-    if not 1 <= num_bins <= p.size:
+    checks.count(num_bins=num_bins)
+    if num_bins > p.size:
         raise ValueError(
             f"num_bins: given {num_bins}, expected 1 to {p.size}, the number of points"
         )

@@ -37,13 +37,12 @@ class MLP(nn.Module):
 
     def __post_init__(self):
         """Check the sizes and the activation before Flax does anything with them."""
-        if not isinstance(self.hidden, Sequence) or any(
-            units != int(units) or units < 1 for units in self.hidden
-        ):
+        if not isinstance(self.hidden, Sequence) or isinstance(self.hidden, str):
             raise ValueError(
-                f"hidden: given {self.hidden}, "
+                f"hidden: given {self.hidden!r}, "
                 "expected a sequence of integers of 1 or more, one a layer"
             )
+        checks.count(**{f"hidden[{i}]": units for i, units in enumerate(self.hidden)})
         checks.count(num_outputs=self.num_outputs)
         if not callable(self.activation):
             raise ValueError(
@@ -64,7 +63,10 @@ def parameter_shapes(network: nn.Module, num_features: int) -> dict:
     """Return shapes and types of a network's parameters, ``{"params": ...}``; nothing is computed.
 
     ``num_features`` is how many numbers describe a point.
+
+    ValueError: no features.
     """
+    checks.count(num_features=num_features)
     one_point = jax.ShapeDtypeStruct((1, num_features), jnp.float32)
     return jax.eval_shape(network.init, jax.random.key(0), one_point)
 

@@ -2,6 +2,7 @@
 marker per meaning.
 """
 
+from helpers import checks
 from helpers.metrics import Calibration
 
 from collections.abc import Callable
@@ -37,6 +38,7 @@ def grid(size: int = 61) -> Float[Array, "point 2"]:
     """Return the ``size`` squared points of a square grid over [-3, 3] squared, first coordinate
     fastest.
     """
+    checks.count(least=2, size=size)
     line = jnp.linspace(-LIMIT, LIMIT, size)
     return jnp.stack([a.ravel() for a in jnp.meshgrid(line, line)], axis=-1)
 

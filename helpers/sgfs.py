@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from blackjax.base import SamplingAlgorithm
 from jax.flatten_util import ravel_pytree
 from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Float
@@ -43,6 +42,17 @@ class SGFSState(NamedTuple):
     count: Float[Array, ""]  # of minibatches seen
 
 
+class Minibatched(NamedTuple):
+    """An algorithm in BlackJAX's shape that says of which minibatches it is; ``sgmcmc.sample``
+    compares that with those it draws.
+    """
+
+    init: Callable
+    step: Callable
+    data_size: int  # of all data
+    replace: bool | None  # whether a minibatch may hold a datum twice; None: by a gamma of its own
+
+
 def sgfs(
     logprior_fn: Callable,
     loglikelihood_fn: Callable,
@@ -52,7 +62,7 @@ def sgfs(
     replace: bool = True,
     gamma: float | None = None,
     forget: float = 3.0,
-) -> SamplingAlgorithm:
+) -> Minibatched:
     """Return ``init(position)`` and ``step(key, state, minibatch, step_size)``, both pure.
 
     A minibatch is a pytree like the data, leading axis [datum].
@@ -125,7 +135,7 @@ def sgfs(
         move = cho_solve((factored, True), slope + jnp.sqrt(weight) * noise) * (2 / scale)
         return SGFSState(unravel(vector + move), fisher, state.prior_precision, count)
 
-    return SamplingAlgorithm(init, step)
+    return Minibatched(init, step, data_size, replace if gamma is None else None)
 
 
 def _prior_at(log_prior, vector):

@@ -15,6 +15,7 @@ from helpers import checks
 from helpers import progress as lines
 from helpers.common import mixed_types, take
 from helpers.mcmc import cores
+from helpers.programs import bounded
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -64,7 +65,9 @@ def sample(
     ``mcmc.sample``.
 
     Args:
-        algorithm: ``init(position, key)`` and ``step(key, state, minibatch, step_size)``.
+        algorithm: ``init(position, key)`` and ``step(key, state, minibatch, step_size)``; if it
+            says its ``data_size`` and ``replace``, as that of ``sgfs`` does, they are compared with
+            what is given here.
         initial_positions: pytree of starts, leading axis [chain].
         data: pytree, leading axis [datum]; or ``Rows``, read at once for each draw.
         batch_size: data of a minibatch, drawn anew for every step.
@@ -78,7 +81,7 @@ def sample(
             Draws are the same.
 
     ValueError: no chains, data, draws or cycles, a batch larger than the data, a step size that is
-    not positive.
+    not positive, an algorithm for another number of data or other minibatches.
     FloatingPointError: a chain that is not finite; it names the first such draw of each.
     """
     source, data = (data, None) if isinstance(data, Rows) else (None, data)
@@ -90,6 +93,7 @@ def sample(
         raise ValueError(
             f"batch_size: given {batch_size}, expected at most {num_data}, the number of data"
         )
+    _check_algorithm(algorithm, num_data, replace)
     step_sizes = _step_sizes(step_size, num_cycles * (num_warmup + num_samples * thin)).reshape(
         num_cycles, -1
     )
@@ -116,7 +120,7 @@ def sample(
     return jax.device_put(draws)
 
 
-@partial(jax.jit, static_argnums=range(5))
+@bounded(5)
 def _one_chain(step, keep, lengths, batches, source, key, state, step_sizes, data, number):
     """Run one chain; leaves come back with leading axes [cycle, draw]."""
     num_warmup, num_samples, thin = lengths
@@ -199,11 +203,22 @@ def read(source: Rows, chosen: Int[Array, "*row"]) -> Any:
     return jax.pure_callback(found, shapes, chosen)
 
 
+def _check_algorithm(algorithm, num_data, replace):
+    """Check an algorithm that says of which minibatches it is."""
+    for name, given in (("data_size", num_data), ("replace", replace)):
+        made = getattr(algorithm, name, None)
+        if made not in (None, given):
+            raise ValueError(
+                f"algorithm: given one made with {name}={made}, "
+                f"expected {name}={given}, as of the data and the minibatches here"
+            )
+
+
 def _step_sizes(step_size, num_steps):
     index = np.arange(num_steps, dtype=np.float32)
     given = np.asarray(step_size(index) if callable(step_size) else step_size, np.float32)
     values = np.broadcast_to(given, index.shape)
-    bad = np.flatnonzero(~(values > 0))
+    bad = np.flatnonzero(~(values > 0))  # infinite ones serve: SGFS then has no noise of its own
     if len(bad):
         raise ValueError(
             f"step_size: given {values[bad[0]]} at step {bad[0]}, expected a positive number"

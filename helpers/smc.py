@@ -6,6 +6,8 @@ adapts (Del Moral, Doucet and Jasra 2006). On the way comes the evidence.
     state, path = smc.anneal(key, particles, log_prior, log_likelihood)
 """
 
+from helpers import checks
+
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -50,7 +52,12 @@ def anneal(
         log_prior: ``f(position)``; -inf outside of a region confines the particles to it.
         log_likelihood: ``f(position)``, which is raised to the powers.
         settings: how particles move.
+
+    ValueError: no particles, or, outside of ``jit``, some that are not finite.
     """
+    checks.leading("particles", particles, ("particle",))
+    if not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(particles)):
+        checks.finite(particles=jax.tree.map(checks.cast, particles))
     most = settings.most_powers
 
     def onwards(carry):

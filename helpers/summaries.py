@@ -50,16 +50,14 @@ def summarize(values: Any) -> Summary:
     """
     checks.finite(values=values)
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(values)]
-    for leaf in leaves:
-        if leaf.ndim < 2 or leaf.shape[0] < 2 or leaf.shape[1] < 8:
-            raise ValueError(
-                f"values: given shape {leaf.shape}, "
-                "expected [chain, draw, ...], 2 chains and 8 draws"
-            )
-    num_chains, num_draws = leaves[0].shape[:2]
+    num_chains, num_draws = checks.leading("values", leaves, ("chain", "draw"))
+    if num_chains < 2 or num_draws < 8:
+        raise ValueError(
+            f"values: given {num_chains} chains of {num_draws} draws, expected 2 of 8 at least"
+        )
     with np.errstate(invalid="ignore"):  # what never moves has no R-hat: NaN
         found = np.concatenate([_of_block(b) for leaf in leaves for b in _blocks(leaf)], axis=1)
-    bound = rhat_bound(found[3], found.shape[1], num_draws, num_chains)
+    bound = _rhat_bound(found[3], found.shape[1], num_draws, num_chains, CHANCE)
     return Summary(*found, np.minimum(bound, MOST_RHAT))
 
 
@@ -165,15 +163,25 @@ def rhat_bound(
         num_chains: the number M of chains.
         chance: probability that any of these quantities exceeds its bound if chains have converged.
 
-    ValueError: no quantity, fewer than 8 draws or 2 chains, a chance that is no probability.
+    ValueError: no quantity, fewer than 8 draws or 2 chains, a chance that is no probability, an ESS
+        that is negative or not finite.
     """
+    checks.array("ess_alone", ess_alone, ("*quantity",), low=0.0)
     checks.count(num_quantities=num_quantities)
     checks.count(least=8, num_draws=num_draws)
     checks.count(least=2, num_chains=num_chains)
     checks.number(high=1.0, chance=chance)
+    return _rhat_bound(ess_alone, num_quantities, num_draws, num_chains, chance)
+
+
+def _rhat_bound(ess_alone, num_quantities, num_draws, num_chains, chance):
     means, ess = 2 * num_chains, np.maximum(np.asarray(ess_alone, np.float64), 1.0)
     excess = means / ess * stats.f.isf(chance / (2 * num_quantities), means - 1, ess / 5)
     return np.sqrt(1 - 2 / num_draws + excess)
+
+
+def _checked(values):
+    return checks.array("values", values, ("chain", "draw", "*quantity"), single=False)
 
 
 def standard_error(
@@ -186,8 +194,10 @@ def standard_error(
     never more than the number of draws, since one above it, of draws that alternate, is poorly
     known. With an ESS of 200 or more a mean is off by more than 5 of these with probability 1e-5 at
     most (``tests/test_diagnostics.py``). The unit is that of the values.
+
+    ValueError: no chains or draws, values that are not finite.
     """
-    values = np.asarray(values, np.float64)
+    values = np.asarray(_checked(values), np.float64)
     ess = np.concatenate([_each(_ess, block) for block in _blocks(values)])
     size = values.shape[0] * values.shape[1]
     error = values.std(axis=(0, 1), ddof=1).ravel() / np.sqrt(np.clip(ess, 1, size))
@@ -200,8 +210,10 @@ def ess_of_median_chain(
     """Return the effective sample size of the mean of all draws if every chain were the median one.
 
     Unlike that of all chains together it does not fall as chains disagree.
+
+    ValueError: as ``standard_error``.
     """
-    values = np.asarray(values, np.float64)
+    values = np.asarray(_checked(values), np.float64)
     num_chains, num_draws = values.shape[:2]
     parts = [_each(_ess, np.moveaxis(block, 0, 1)[None]) for block in _blocks(values)]
     of_chains = np.clip(np.concatenate(parts, axis=1), 1, num_draws)

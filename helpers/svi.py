@@ -12,10 +12,10 @@ and ``draw`` are pure and may be ``vmap``ped over keys, data and parameters.
 from helpers import checks
 from helpers import progress as lines
 from helpers.common import mixed_types
+from helpers.programs import bounded
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -77,13 +77,13 @@ def run(
     )
 
 
-@partial(jax.jit, static_argnums=(1, 2), static_argnames=("num_steps", "loss", "optimizer"))
-def _compiled(
-    key, model, guide, args, number, *, num_steps=10_000, optimizer=CLIPPED_ADAM, **settings
-):
+@bounded(3)
+def _compiled(model, guide, settings, key, args, number):
+    settings = {"num_steps": 10_000, "optimizer": CLIPPED_ADAM, **dict(settings)}
     if number is not None:
-        optimizer = optax.chain(optimizer, _reporting(number, -(-num_steps // 100)))
-    return run(key, model, guide, args, num_steps=num_steps, optimizer=optimizer, **settings)
+        reporting = _reporting(number, -(-settings["num_steps"] // 100))
+        settings["optimizer"] = optax.chain(settings["optimizer"], reporting)
+    return run(key, model, guide, args, **settings)
 
 
 def _reporting(number, every):
@@ -120,10 +120,11 @@ def fit(
     checks.finite(args=args)
     with lines.line(progress) as shown:
         number = lines.number(shown)
+        given = model, guide, tuple(sorted(settings.items())), key, args, number
         if shown is None:
-            result = _compiled(key, model, guide, args, number, **settings)
+            result = _compiled(*given)
         else:  # in a thread beside the one that draws the line
-            program = _compiled.lower(key, model, guide, args, number, **settings)
+            program = _compiled.lower(*given)
             compiled, num_steps = program.compile(), program.out_info.losses.size
             with ThreadPoolExecutor(1) as pool:
                 running = pool.submit(lambda: jax.block_until_ready(compiled(key, args, number)))

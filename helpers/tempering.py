@@ -5,7 +5,7 @@ Chains that start in a mode of little mass leave it where the likelihood counts 
     positions, num_stages = tempering.agreed_starts(key, log_density, positions, observed)
 """
 
-from helpers import hmc, mcmc
+from helpers import checks, hmc, mcmc
 from helpers.common import mixed_types, stack, take
 
 from collections.abc import Callable
@@ -37,8 +37,10 @@ def tempered_starts(
         num_started: number of chains.
         sizes: what ``mcmc.sample`` takes, such as ``num_warmup`` and ``num_samples``.
 
-    ValueError, FloatingPointError: as ``mcmc.sample``.
+    ValueError: a power that is not between 0 and 1; as ``mcmc.sample``.
+    FloatingPointError: as ``mcmc.sample``.
     """
+    checks.number(high=1.0, power=power)
     key_start, key_chains = jax.random.split(key)
     starts = mcmc.normal_starts(key_start, shapes, (num_started,))
     below = observed._replace(weight=power * observed.weight)
@@ -70,8 +72,10 @@ def warmed_up(
         target_acceptance: mean acceptance probability to which the step size adapts.
         max_tree_depth: a trajectory has at most 2^depth leapfrog steps.
 
+    ValueError: as ``mcmc.sample``.
     FloatingPointError: chains whose warm-up is not finite.
     """
+    mcmc.batch_of(positions, None, num_warmup, target_acceptance, max_tree_depth)
     settings = log_density, 3 * num_warmup // 4, target_acceptance, max_tree_depth
     positions, data = jax.tree.map(np.asarray, positions), jax.tree.map(jnp.asarray, data)
     keys = np.asarray(
@@ -121,8 +125,12 @@ def agreed_starts(
             size.
         settings: what ``warmed_up`` takes.
 
+    ValueError: a power that is not between 0 and 1, no stages, ``times`` below 1; as ``warmed_up``.
     FloatingPointError: as ``warmed_up``.
     """
+    checks.number(high=1.0, power=power)
+    checks.number(low=1.0, closed=True, times=times)
+    checks.count(**{"least (stages)": least, "most": most})
     below = observed._replace(
         weight=np.asarray(observed.weight) * np.asarray(power, observed.weight.dtype)
     )

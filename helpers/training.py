@@ -5,6 +5,8 @@ Optax brings the optimiser; what is kept of the way is a function of the paramet
     params, losses = training.train(loss, start, optax.adam(0.01), num_steps=1000, keep=loss)
 """
 
+from helpers import checks
+
 from collections.abc import Callable
 from typing import Any
 
@@ -13,12 +15,20 @@ import optax
 
 
 def decaying_adam(rate: float, num_steps: int) -> optax.GradientTransformation:
-    """Return Adam with a learning rate that falls to 0 along half a cosine."""
+    """Return Adam with a learning rate that falls to 0 along half a cosine.
+
+    ValueError: a rate that is not positive, no steps.
+    """
+    checks.number(rate=rate)
+    checks.count(num_steps=num_steps)
     return optax.adam(optax.cosine_decay_schedule(rate, num_steps))
 
 
 def clipped_adam(rate: float, num_steps: int) -> optax.GradientTransformation:
-    """Return ``decaying_adam`` of gradients whose norm is 10 at most."""
+    """Return ``decaying_adam`` of gradients whose norm is 10 at most.
+
+    ValueError: as ``decaying_adam``.
+    """
     return optax.chain(optax.clip_by_global_norm(10.0), decaying_adam(rate, num_steps))
 
 
@@ -39,7 +49,12 @@ def train(
         optimizer: of optax, such as ``optax.adam(0.01)``.
         keep: ``f(params)`` of what is kept of the way; by default nothing.
         every: steps from one that is kept to the next; it divides ``num_steps``.
+
+    ValueError: no steps, or ``every`` does not divide them.
     """
+    checks.count(num_steps=num_steps, every=every)
+    if num_steps % every:
+        raise ValueError(f"every: given {every}, expected a divisor of num_steps, {num_steps}")
 
     def step(carry, _):
         params, state = carry

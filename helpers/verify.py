@@ -9,10 +9,10 @@
 
 from helpers import checks, diagnostics, summaries
 from helpers.common import take
+from helpers.programs import bounded
 from helpers.summaries import CHANCE
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -75,10 +75,11 @@ def compare_with_exact(
         bias: what a sampler that is not exact is known to be off by, in standard deviations of the
             quantity.
 
-    ValueError: fewer than 2 chains or 8 draws, shapes that do not fit, draws that are not finite, a
-    negative bias.
+    ValueError: fewer than 2 chains or 8 draws, shapes that do not fit, draws or exact values that
+    are not finite, a negative bias, a chance that is no probability.
     """
     checks.number(bias=bias, closed=True)
+    checks.number(high=1.0, chance=chance)
     num_chains, num_draws = checks.leading("draws", draws, ("chain", "draw"))
     if num_chains < 2 or num_draws < 8:
         raise ValueError(
@@ -90,8 +91,10 @@ def compare_with_exact(
     values, exact = np.asarray(draws, np.float64), np.asarray(target, np.float64)
     if values.shape[2:] != exact.shape:
         raise ValueError(
-            f"draws, target: given {values.shape[2:]} quantities and {exact.shape} exact values"
+            f"draws, target: given quantities {values.shape[2:]} and exact values {exact.shape}, "
+            "expected the same"
         )
+    checks.finite(target=exact)
     values, exact = values.reshape(num_chains, num_draws, -1), exact.ravel()
     found, sizes = summaries.summarize(values), values.shape[:2]
     spread = np.median(values.std(axis=1), axis=0)
@@ -116,7 +119,7 @@ def compare_with_exact(
     )
 
 
-@partial(jax.jit, static_argnums=0)
+@bounded(1)
 def _quantities(function, draws):
     return jax.lax.map(lambda chain: jax.lax.map(function, chain), draws)
 
@@ -149,8 +152,13 @@ def rank_difference(
 
     Ranks are 0 to ``num_draws``, as ``ranks`` returns; step ``s`` is the share of those below it,
     for ``s`` from 1 to ``num_draws``.
+
+    ValueError: no ranks, or what is none.
     """
-    found = np.asarray(found)
+    checks.count(num_draws=num_draws)
+    found = np.asarray(checks.array("found", found, ("replication", "*quantity"), 0, num_draws))
+    if (found != found.round()).any():
+        raise ValueError("found: given numbers between integers, expected ranks")
     share = np.stack([(found < step).mean(axis=0) for step in range(1, num_draws + 1)])
     line = (np.arange(1, num_draws + 1) / (num_draws + 1)).reshape(-1, *[1] * (share.ndim - 1))
     return line, share - line
@@ -171,7 +179,11 @@ def rank_band(
         num_draws: draws among which a truth is ranked, so that ranks are 0 to ``num_draws``.
         chance: probability that uniform ranks lie beyond the band.
         simulations: sets of uniform ranks of which the band is the quantile.
+
+    ValueError: no replications, draws or simulations, a chance that is no probability.
     """
+    checks.count(num_replications=num_replications, num_draws=num_draws, simulations=simulations)
+    checks.number(high=1.0, chance=chance)
     random = np.random.default_rng(5)
     drawn = random.integers(0, num_draws + 1, size=(num_replications, simulations))
     return float(np.quantile(rank_distance(drawn, num_draws), 1 - chance))
@@ -182,6 +194,8 @@ def rank_distance(
 ) -> Float[np.ndarray, "*quantity"]:
     """Return the largest distance of the ranks' cumulative share from a straight line, in its
     binomial standard deviations.
+
+    ValueError: as ``rank_difference``.
     """
     line, difference = rank_difference(found, num_draws)
     return (np.abs(difference) / np.sqrt(line * (1 - line) / len(found))).max(axis=0)

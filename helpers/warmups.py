@@ -6,6 +6,7 @@
 from helpers import chains, full_metric, hmc, restarts
 from helpers import progress as lines
 from helpers.common import mixed_types, stack, take
+from helpers.programs import bounded
 
 import warnings
 from collections.abc import Callable
@@ -126,7 +127,7 @@ def begin(keys: Any, learnt: hmc.Learnt, num_tuning: int, target_acceptance: flo
     return jax.tree.map(np.asarray, going)
 
 
-_begin = jax.jit(jax.vmap(hmc.begin, (0, 0, None, None)))
+_begin = bounded(0)(jax.vmap(hmc.begin, (0, 0, None, None)))
 
 
 def going_on(

@@ -1,10 +1,18 @@
-"""What every test runs under: the book's flags of XLA, and no silent promotion of types or
-ranks.
+"""What every test runs under: the book's flags of XLA, no silent promotion of types or ranks, and
+the programs of one module released before the next begins.
 """
 
 import helpers  # noqa: F401, before anything imports BlackJAX, which starts JAX
 
 import jax
+import pytest
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def released():
+    """Release what a module's tests have compiled: all of them together take 7 GB."""
+    yield
+    jax.clear_caches()

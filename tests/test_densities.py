@@ -3,6 +3,7 @@ symmetries.
 """
 
 from helpers import densities, mcmc
+from helpers.common import take
 from helpers.networks import MLP
 
 from functools import partial
@@ -121,8 +122,8 @@ def test_copies_of_a_network_have_the_same_density(flat, hidden_layer):
 
 def test_observed_gives_every_task_the_scales():
     observed = densities.observe(X, Y, SCALES)
-    assert [a.shape for a in observed] == [(3, 12, 2), (3, 12), (3, 12), (3, 3)]
-    assert [a.dtype.name for a in observed] == ["float32", "int32", "float32", "float32"]
+    assert [a.shape for a in observed[:4]] == [(3, 12, 2), (3, 12), (3, 12), (3, 3)]
+    assert [a.dtype.name for a in observed[:4]] == ["float32", "int32", "float32", "float32"]
     assert (observed.prior_scales == jnp.array([SCALES] * 3)).all() and (observed.weight == 1).all()
 
 
@@ -163,5 +164,39 @@ def test_impossible_data_are_refused(x, y, scales, message):
 
 def test_scales_of_another_number_of_layers_are_refused(flat):
     _, _, params = flat
-    with pytest.raises(ValueError, match="scales: given 2, expected one for each of the 3 layers"):
+    with pytest.raises(
+        ValueError, match=r"scales: given shape \(2,\), expected one for each of the 3 layers"
+    ):
         densities.log_prior(params, jnp.ones(2))
+
+
+@pytest.mark.parametrize("num_classes, num_outputs", [(3, 1), (2, 3), (4, 3)])
+def test_labels_of_other_classes_than_the_networks_are_refused(num_classes, num_outputs):
+    network = MLP((3,), num_outputs=num_outputs)
+    x = np.ones((4, 2), np.float32)
+    observed = densities.observe(x, [0, 1, 0, 1], [1.0, 1.0], num_classes=num_classes)
+    params = network.init(jax.random.key(1), x)
+    density = densities.flat_log_density(network)
+    words = f"given labels of {num_classes} classes, expected those of {max(2, num_outputs)}"
+    for function in (density, jax.jit(density), jax.grad(density)):
+        with pytest.raises(ValueError, match=words):
+            function(params, observed)
+
+
+def test_measurements_are_no_labels():
+    network, x = MLP((3,)), np.ones((2, 2), np.float32)
+    observed = densities.observe(x, [0.0, 1.0], [1.0, 1.0], num_classes=None)
+    with pytest.raises(ValueError, match="given y of float32, expected labels"):
+        densities.flat_log_density(network)(network.init(jax.random.key(1), x), observed)
+
+
+def test_what_labels_are_survives_what_is_done_to_arrays():
+    observed = densities.observe(np.ones((3, 4, 2)), np.ones((3, 4), int), num_classes=3)
+    for changed in (
+        take(observed, 1),
+        jax.jit(lambda a: a)(observed),
+        jax.vmap(lambda a: a)(observed),
+        jax.tree.map(np.asarray, observed),
+    ):
+        assert changed.classes == densities.Classes(3)
+    assert len(jax.tree.leaves(observed)) == 3

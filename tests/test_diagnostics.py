@@ -1,6 +1,6 @@
 """Diagnostics agree with ArviZ's and with exact results, and see a chain that is stuck."""
 
-from helpers import diagnostics
+from helpers import diagnostics, summaries
 from helpers.mcmc import Posterior, Stats, Warmup
 
 import arviz
@@ -241,11 +241,10 @@ def test_a_stuck_chain_is_seen():
     [
         (
             CHAINS[:1],
-            r"values: given shape \(1, 500, 3\), "
-            r"expected \[chain, draw, ...\], 2 chains and 8 draws",
+            "values: given 1 chains of 500 draws, expected 2 of 8 at least",
         ),
-        (CHAINS[:, :7], r"values: given shape \(4, 7, 3\)"),
-        (CHAINS[0, :, 0], r"values: given shape \(500,\)"),
+        (CHAINS[:, :7], "values: given 4 chains of 7 draws"),
+        (CHAINS[0, :, 0], r"values: given leaves that begin \[\(500,\)\]"),
         (
             np.where(CHAINS > 3, np.nan, CHAINS),
             r"values: given \d+ values that are not finite, expected none",
@@ -360,3 +359,8 @@ def test_leave_one_out_equals_arvizs_and_the_exact_answer():
     np.testing.assert_allclose(found.pareto_k, expected.pareto_k, atol=0.02)
     np.testing.assert_allclose(found.log_density, exact, atol=0.02)
     assert found.pareto_k[-1] == found.pareto_k.max()
+
+
+def test_leaves_of_other_runs_are_refused():
+    with pytest.raises(ValueError, match="values: given leaves that begin"):
+        summaries.summarize({"a": np.zeros((4, 100)), "b": np.zeros((4, 99, 2))})

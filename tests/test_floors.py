@@ -21,6 +21,7 @@ ORDER = [
     "__init__",
     "checks",
     "common",
+    "programs",
     "progress",
     "pages",
     "data",

@@ -1,6 +1,6 @@
 """Predictions are those of every draw, and both splits of uncertainty add up."""
 
-from helpers import predict
+from helpers import networks, predict
 
 import jax
 import jax.numpy as jnp
@@ -128,3 +128,15 @@ def test_functions_of_draws_and_their_means_are_those_of_a_loop(draws, num_axes)
         np.testing.assert_allclose(
             means[name], values.mean(axis=num_axes - 1), rtol=1e-4, atol=1e-5
         )
+
+
+def test_a_network_of_classes_gives_probabilities_that_add_up_to_one():
+    network, x = networks.MLP((3,), num_outputs=3), np.ones((5, 2), np.float32)
+    params = network.init(jax.random.key(1), x)
+    draws = jax.tree.map(lambda a: jnp.stack([jnp.stack([a, 2 * a])]), params)
+    p = predict.probabilities(network.apply, draws, x)
+    assert p.shape == (1, 2, 5, 3)
+    np.testing.assert_allclose(p.sum(axis=-1), 1, rtol=1e-5)
+    np.testing.assert_allclose(p[0, 0], jax.nn.softmax(network.apply(params, x)), rtol=1e-5)
+    with pytest.raises(ValueError, match="apply: given logits"):
+        predict.probabilities(lambda params, x: jnp.zeros(4), draws, x)

@@ -91,7 +91,8 @@ def test_the_gamma_of_the_other_way_to_draw_fails_by_its_closed_form(batch, num_
     """
     known = minibatch_targets.gaussian_mean(ddof=1)
     options = {"replace": False, "batch_size": batch, "num_samples": num_samples}
-    wrong = run(known, fisher(known, replace=True), np.inf, **options)
+    others = NUM_DATA / batch + 1
+    wrong = run(known, fisher(known, replace=False, gamma=others), np.inf, **options)
     assert judged(known, wrong, (NUM_DATA / batch - 1) / (NUM_DATA / batch)).passed.all()
     assert not judged(known, wrong).passed.all()
 
@@ -374,3 +375,14 @@ def test_a_chain_that_leaves_the_numbers_is_named():
         FloatingPointError, match=r"is not finite, first in \{.*1: \d+.*chain: draw"
     ):
         sgmcmc.sample(KEY, blackjax.sgld(slope(KNOWN)), starts, KNOWN.data, **sizes)
+
+
+@pytest.mark.parametrize("made, words", [((50, True), "data_size=50"), ((10, False), "replace")])
+def test_an_algorithm_for_other_data_or_other_minibatches_is_refused(made, words):
+    size, replace = made
+    algorithm = sgfs.sgfs(
+        lambda w: -0.5 * w**2, lambda w, x: -0.5 * (w - x) ** 2, size, replace=replace
+    )
+    settings = {"batch_size": 5, "step_size": 0.1, "num_warmup": 0, "num_samples": 1}
+    with pytest.raises(ValueError, match=f"algorithm: given one made with .*{words}"):
+        sgmcmc.sample(jax.random.key(1), algorithm, jnp.zeros(1), jnp.zeros(10), **settings)

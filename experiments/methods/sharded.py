@@ -74,7 +74,7 @@ def sample(
     """
     sizes = num_warmup, target_acceptance, max_tree_depth
     checks.count(num_samples=num_samples)
-    (num_chains,) = batch = mcmc._check(initial_positions, None, *sizes)
+    (num_chains,) = batch = mcmc.batch_of(initial_positions, None, *sizes)
     num_tuning = num_warmup - 3 * num_warmup // 4
     num_turns = num_tuning + num_samples
     every = num_turns if every is None else every

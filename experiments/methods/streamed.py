@@ -12,6 +12,7 @@ stretch, and not with the data.
 
 from helpers import checks
 from helpers.common import mixed_types
+from helpers.programs import bounded
 from helpers.sgmcmc import Rows, read
 
 import mmap
@@ -88,7 +89,7 @@ def fit(
     return state, losses.ravel()
 
 
-@partial(jax.jit, static_argnums=range(3))
+@bounded(3)
 def _fitted(svi, source, shape, state, keys):
     def one_stretch(state, key):
         chosen = jax.random.randint(key, shape, 0, source.count)
