@@ -8,15 +8,20 @@ several modes start, ``smc`` its evidence; ``training`` minimises, ``copies`` br
 networks together, ``monte_carlo`` has errors without a formula.
 
 Importing the package sets how XLA compiles for a processor, in the notebooks, in scripts and in the
-tests alike.
+tests alike, and where what ArviZ and Matplotlib keep goes if the user's folders cannot be written.
 """
 
+import atexit
 import os
 import platform
+import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
 from importlib.metadata import version
+
+from platformdirs import user_cache_dir, user_config_dir
 
 # benchmarks/README.md has what each is worth. A loop whose data fit the processor's cache is one
 # function, not one call a step; what reads the same data is fused, which only XLA's older emitter
@@ -85,4 +90,28 @@ def _unknown(flags):
     return [flag for flag in flags if flag not in known]
 
 
+def _give_folders():
+    """Give ArviZ and Matplotlib a folder for what they keep, where the user's cannot be written.
+
+    ArviZ would not be imported, and Matplotlib would warn in every chapter. The folder goes with
+    the process.
+    """
+    kept = {
+        "XDG_CACHE_HOME": user_cache_dir("arviz"),
+        "MPLCONFIGDIR": user_config_dir("matplotlib"),
+    }
+    for variable, path in kept.items():
+        if variable in os.environ:
+            continue
+        try:
+            os.makedirs(path, exist_ok=True)
+            given = os.access(path, os.W_OK)
+        except OSError:
+            given = False
+        if not given:
+            os.environ[variable] = tempfile.mkdtemp(prefix="bayesian-networks-")
+            atexit.register(shutil.rmtree, os.environ[variable], ignore_errors=True)
+
+
 _set_flags()
+_give_folders()

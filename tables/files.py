@@ -2,11 +2,12 @@
 ``files.load("posterior.nc")``.
 """
 
-from helpers import networks
+from helpers import checks, networks
 from helpers.diagnostics import arviz
 from helpers.mcmc import Posterior
 
 import json
+import os
 from pathlib import Path
 
 import flax.linen as nn
@@ -45,22 +46,36 @@ def save(path: Path | str, network: networks.MLP, recipe: Recipe, posterior: Pos
         "lp": np.asarray(posterior.stats.log_density),
         "diverging": np.asarray(posterior.stats.diverging),
     }
-    arviz.from_dict(draws, sample_stats=stats, attrs=about).to_netcdf(str(path))
+    path = Path(path)
+    beside = path.with_name(f"{path.name}.{os.getpid()}")  # whole, or not there
+    try:
+        arviz.from_dict(draws, sample_stats=stats, attrs=about).to_netcdf(str(beside))
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def load(path: Path | str) -> tuple[networks.MLP, Recipe, dict]:
     """Return network, recipe and draws that ``save`` wrote; draws have the leading axes [chain,
     draw].
+
+    ValueError: a file that is not there, or none that ``save`` wrote whole; it says what is wrong.
     """
-    found = arviz.from_netcdf(str(path))
-    about = json.loads(found.attrs["about"])
-    made = about["network"]
-    made |= {"hidden": tuple(made["hidden"]), "activation": getattr(nn, made["activation"])}
-    network = networks.MLP(**made)
-    recipe = Recipe(**about["recipe"])
-    like = multilevel.shapes(network, recipe)
-    leaves = [jnp.asarray(found.posterior[name].values) for name in _names(like)]
-    return network, recipe, jax.tree.unflatten(jax.tree.structure(like), leaves)
+    try:
+        found = arviz.from_netcdf(str(path))
+        about = json.loads(found.attrs["about"])
+        made = about["network"]
+        made |= {"hidden": tuple(made["hidden"]), "activation": getattr(nn, made["activation"])}
+        network, recipe = networks.MLP(**made), Recipe(**about["recipe"])
+        like = multilevel.shapes(network, recipe)
+        leaves = [np.asarray(found.posterior[name].values) for name in _names(like)]
+    except Exception as error:  # of the file system, HDF5, JSON or a recipe: the remedy is the same
+        what = f"{type(error).__name__}: {error}"
+        raise ValueError(f"path: given {path}, expected a file of files.save; {what}") from error
+    draws = jax.tree.unflatten(jax.tree.structure(like), leaves)
+    checks.finite(**{str(path): draws})
+    multilevel.axes(network, recipe, draws)
+    return network, recipe, jax.tree.map(jnp.asarray, draws)
 
 
 def _names(tree):
