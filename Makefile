@@ -8,13 +8,21 @@ PROBE  = import os, sys; v = sys.version_info; (3, 11) <= v < (3, 14) and print(
 TRY   := $(or $(PYTHON),.venv/bin/python python3 python3.13 python3.12 python3.11 python)
 FOUND := $(shell for p in $(TRY); do $$p -c '$(PROBE)' 2>/dev/null && break; done)
 # One stamp for the lock, one for the project's own settings, named by content: file times mean nothing after a clone.
-LOCKED := .venv/.locked-$(lastword $(FOUND))-$(shell cksum < requirements.txt | tr ' ' -)
+# The lock's has the place, too: the scripts of an environment that was copied or moved run the other checkout's code.
+LOCKED := .venv/.locked-$(lastword $(FOUND))-$(shell { pwd; cat requirements.txt; } | cksum | tr ' ' -)
 READY  := .venv/.ready-$(shell cksum < pyproject.toml | tr ' ' -)
 # A second environment, for what the book is measured beside: `make benchmark NAMES=others`.
 OTHERS := _build/others/.locked-$(lastword $(FOUND))-$(shell cksum < benchmarks/others/requirements.txt | tr ' ' -)
 BIN    := .venv/bin
 # Modules are compiled when they are first imported, and kept, whatever the caller does elsewhere.
 export PYTHONDONTWRITEBYTECODE :=
+# What the caller's Python would import, or change, is not what the book is made with.
+unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONHASHSEED PYTHONOPTIMIZE PYTHONWARNINGS
+# Jupyter, ArviZ, Matplotlib and pip keep things in the home folder; where it cannot be written, in _build.
+ifeq ($(shell [ -w "$$HOME" ] && echo yes),)
+export HOME := $(CURDIR)/_build/home
+$(shell mkdir -p _build/home)
+endif
 # XLA's compiled programs are kept: chapters share some of them, and a second run compiles none.
 export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/_build/jax
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
@@ -29,17 +37,17 @@ $(LOCKED):
 	$(if $(FOUND),,$(error Python 3.11, 3.12 or 3.13 is needed: name one with PYTHON=/path/to/python))
 	$(firstword $(FOUND)) -m venv --clear .venv
 	# The lock is complete, so nothing is to be resolved; and most modules are never imported, so none is compiled ahead.
-	$(BIN)/pip install --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements.txt
 	touch $@
 
 $(READY): $(LOCKED)
-	$(BIN)/pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
 $(OTHERS):
 	$(if $(FOUND),,$(error Python 3.11, 3.12 or 3.13 is needed: name one with PYTHON=/path/to/python))
 	$(firstword $(FOUND)) -m venv --clear _build/others
-	_build/others/bin/pip install --disable-pip-version-check --no-deps --require-hashes -r benchmarks/others/requirements.txt
+	_build/others/bin/python -m pip install --disable-pip-version-check --no-deps --require-hashes -r benchmarks/others/requirements.txt
 	touch $@
 
 .PHONY: help environment book test check-site shake results check-results check-peers status benchmark stills lab lint pair lock lock-others clean distclean
@@ -51,8 +59,7 @@ environment: $(READY) ## make the environment alone: .venv
 
 book: $(READY) ## execute what changed and build the website: _build/html/index.html
 	@$(BIN)/python tools/execute.py
-	rm -rf _build/html
-	$(BIN)/jupyter-book build . --all -W -n --keep-going
+	@$(BIN)/python tools/alone.py build sh -c 'rm -rf _build/html && exec $(BIN)/jupyter-book build . --all -W -n --keep-going'
 
 test: $(READY) ## execute what changed, then unit tests and the rules of the book
 	@$(BIN)/python tools/execute.py; executed=$$?; $(BIN)/pytest tests; tested=$$?; \
@@ -98,7 +105,7 @@ pair: $(READY) ## format the code cells of book/*.md and derive book/*.ipynb fro
 
 lock: ## compile requirements.txt anew from pyproject.toml; UPGRADE=--upgrade for newer versions
 	$(if $(FOUND),,$(error Python 3.11, 3.12 or 3.13 is needed: name one with PYTHON=/path/to/python))
-	$(firstword $(FOUND)) -m venv _build/uv && _build/uv/bin/pip install --quiet uv
+	$(firstword $(FOUND)) -m venv --clear _build/uv && _build/uv/bin/python -m pip install --quiet --require-hashes -r tools/uv.txt
 	_build/uv/bin/uv pip compile --quiet --universal --generate-hashes --all-extras --python-version 3.11 --no-header $(UPGRADE) \
 	  pyproject.toml -o requirements.txt
 	(echo '# Compiled from pyproject.toml by `make lock`; do not edit.'; cat requirements.txt) > _build/uv/lock.txt
@@ -106,7 +113,7 @@ lock: ## compile requirements.txt anew from pyproject.toml; UPGRADE=--upgrade fo
 
 lock-others: ## compile benchmarks/others/requirements.txt anew from its requirements.in; UPGRADE=--upgrade for newer versions
 	$(if $(FOUND),,$(error Python 3.11, 3.12 or 3.13 is needed: name one with PYTHON=/path/to/python))
-	$(firstword $(FOUND)) -m venv _build/uv && _build/uv/bin/pip install --quiet uv
+	$(firstword $(FOUND)) -m venv --clear _build/uv && _build/uv/bin/python -m pip install --quiet --require-hashes -r tools/uv.txt
 	cp benchmarks/others/requirements.txt _build/uv/others.txt
 	cd benchmarks/others && $(CURDIR)/_build/uv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header $(UPGRADE) \
 	  requirements.in -o $(CURDIR)/_build/uv/others.txt

@@ -4,6 +4,7 @@
   const { drawing, sets, presets, complete, pointsOf, storedOf, farStart, targetOf, encode, decode } = PlaygroundState;
   const { SIDE, limits, shapeOf, cornerOf, place, gridOf } = drawing;
   const SETTLED = 150; // draws of each chain from which on a picture is called settled, if they agree
+  const MOVING = 0.01; // mean acceptance of every chain from which on chains move: those that stand still agree, too
   const APART = 0.2; // range of the chains' mean probabilities from which on they disagree: hatched, and not settled
   const APART_OF_CURVES = 0.7; // the same for curves, in standard deviations of a measurement
   const FAR_STEP = 0.02; // taken for the learnt step size where chains start far out, and none has been learnt
@@ -419,7 +420,8 @@
     function report(kind, draws) {
       const { tuned, draws: held, acceptance } = sampler.state(), number = Math.min(...draws.made);
       const spread = Math.max(...ranges), percent = Math.round(100 * tuned);
-      const isCurve = state.kind === "curve", settled = isLong() && spread <= (isCurve ? APART_OF_CURVES : APART);
+      const isCurve = state.kind === "curve", moves = Math.min(...acceptance) >= MOVING;
+      const settled = isLong() && moves && spread <= (isCurve ? APART_OF_CURVES : APART);
       const apart = `the chains' means differ by ${spread.toFixed(2)}${isCurve ? " standard deviations" : ""} at most`;
       const rate = `acceptance ${mean(acceptance).toFixed(2)}`, now = `${held} of ${SETTLED} a chain`;
       const tuning = tuned < 1 ? `once the step size is tuned, ${percent} %` : "";
@@ -427,6 +429,7 @@
       if (kind === "warm-up") text = `Not settled: draws of the tuning; new ones: ${tuning || now}.`;
       else if (kind === "reweighted")
         text = `Not settled: draws from before the change, reweighted; new ones: ${tuning || now}.`;
+      else if (isLong() && !moves) text = `Not settled: chains that do not move agree on nothing; ${rate}.`;
       else if (!isLong()) text = `Not settled: draws: ${now}; ${rate}.`;
       if (settled && !wasSettled) {
         const isSame = settledMean?.length === average.mean.length;

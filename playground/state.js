@@ -104,6 +104,7 @@ const PlaygroundState = (() => {
     return all.filter(([x]) => !gap || Math.abs(x) > end);
   }
 
+  const MOST_POINTS = 400; // of a link
   const SIDE = 300; // of a panel in the units of its picture; that of a curve is half as wide again
   /** How a kind is drawn: its panels, three a row, the size of one and of all. */
   function shapeOf(kind) {
@@ -146,6 +147,7 @@ const PlaygroundState = (() => {
   }
 
   function decode(text) {
+    if (text.length > 40000) throw new Error(`link: given ${text.length} letters, expected 40000 at most`);
     const part = {}, wrong = (what) => { throw new Error(`link: given ${what}, expected what the playground wrote`); };
     for (const [name, value] of new URLSearchParams(text)) {
       const numbers = (list) => list.split(",").map(Number);
@@ -158,13 +160,17 @@ const PlaygroundState = (() => {
     }
     if (!(part.set === undefined || Object.hasOwn(sets, part.set))) wrong(part.set);
     if (sets[part.set]?.isStored) delete part.points; // these stay as they are
+    const { count = usual.count, controls = [] } = part; // looked at before anything is made of them
+    if (!(Number.isInteger(count) && count >= 1 && count <= MOST_POINTS)) wrong(`count=${count}`);
+    if (!(controls.length <= 20 && new Set(controls).size === controls.length)) wrong("controls");
+    if (part.points?.length > MOST_POINTS) wrong("points");
     const state = complete(part), columns = { classes: 3, groups: 4, curve: 2 }[state.kind];
     const isPoint = (point) => {
       const [x, y, label = 0, task = 0] = point, isNear = Math.abs(x) <= 10 && Math.abs(y) <= 10;
       return point.length === columns && isNear && [0, 1].includes(label) && [0, 1, 2, 3, 4, 5].includes(task);
     };
-    if (!(state.points.length <= 400 && state.points.every(isPoint))) wrong("points");
-    const { count, spread, group, noise, step, kind } = state, layers = kind === "curve" ? 2 : 3;
+    if (!(state.points.length <= MOST_POINTS && state.points.every(isPoint))) wrong("points");
+    const { spread, group, noise, step, kind } = state, layers = kind === "curve" ? 2 : 3;
     const sizes = [count, spread, group, noise, step];
     if (sets[state.set].isStored && !storedOf(state)) wrong(`group=${group}`);
     if (!(widths.includes(state.width) && sizes.every((v) => v >= 0 && v <= 1000) && step)) wrong("numbers");

@@ -15,7 +15,7 @@ from experiments.engine import run as engine
 HELPERS = sorted((ROOT / "helpers").glob("*.py"))
 TABLES = sorted((ROOT / "tables").glob("*.py"))
 # what other helpers are made of
-NOT_CALLED = "__init__", "full_metric", "hmc", "chains", "restarts", "warmups", "sgfs"
+NOT_CALLED = "__init__", "full_metric", "hmc", "chains", "restarts", "warmups", "sgfs", "programs"
 
 
 @pytest.fixture(scope="module")

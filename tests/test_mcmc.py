@@ -403,7 +403,10 @@ def infinite_at_chain_1(start):
             {"initial_positions": {}},
             r"initial_positions: given leaves that begin \[\], expected the same",
         ),
-        ({"initial_positions": common.take(starts(), np.s_[:, :0])}, r"initial_positions: given .*\(3, 0\).* none 0"),
+        (
+            {"initial_positions": common.take(starts(), np.s_[:, :0])},
+            r"initial_positions: given .*\(3, 0\).* none 0",
+        ),
         (
             {"initial_positions": {**starts(), "b": starts(4)["b"]}},
             r"initial_positions: given .*\(3, 2\), \(3, 4\)",

@@ -110,11 +110,11 @@ def test_every_score_refuses_what_is_no_probability_or_label(score, p, y, messag
         score(jnp.asarray(p), jnp.asarray(y))
 
 
-@pytest.mark.parametrize("num_bins", [0, 1001])
-def test_empty_bins_are_refused(num_bins):
-    with pytest.raises(
-        ValueError, match=f"num_bins: given {num_bins}, expected 1 to 1000, the number of points"
-    ):
+@pytest.mark.parametrize(
+    "num_bins, expected", [(0, "an integer of 1"), (1001, "1 to 1000, the number of points")]
+)
+def test_empty_bins_are_refused(num_bins, expected):
+    with pytest.raises(ValueError, match=f"num_bins: given {num_bins}, expected {expected}"):
         metrics.calibration_error(P, Y, num_bins)
 
 

@@ -82,10 +82,10 @@ def test_several_outputs_keep_their_axis():
     [
         (
             {"hidden": (5, 0)},
-            r"hidden: given \(5, 0\), expected a sequence of integers of 1 or more, one a layer",
+            r"hidden\[1\]: given 0, expected an integer of 1 or more",
         ),
-        ({"hidden": [-2]}, r"hidden: given \[-2\], expected"),
-        ({"hidden": (2.5,)}, r"hidden: given \(2.5,\), expected"),
+        ({"hidden": [-2]}, r"hidden\[0\]: given -2, expected"),
+        ({"hidden": (2.5,)}, r"hidden\[0\]: given 2.5, expected"),
         ({"hidden": 10}, "hidden: given 10, expected a sequence"),
         ({"num_outputs": 0}, "num_outputs: given 0, expected an integer of 1 or more"),
         (

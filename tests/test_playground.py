@@ -428,6 +428,31 @@ def test_static_pictures_are_what_the_playground_shows(tmp_path):
     assert np.abs(one - other).mean() > 8  # another preset is another picture
 
 
+@pytest.mark.parametrize(
+    "link, word",
+    [
+        ("count=1e9", "count=1000000000"),
+        ("count=12.5", "count=12.5"),
+        ("count=-1", "count=-1"),
+        ("count=Infinity", "count=Infinity"),
+        ("controls=" + ",".join(f"c{i}" for i in range(20007)), "letters"),
+        ("controls=" + ",".join(f"c{i}" for i in range(30)), "controls"),
+        ("controls=step,step", "controls"),
+        ("points=" + "0,0,1;" * 500, "points"),
+        ("points=0,0,2", "points"),
+        ("set=nowhere", "nowhere"),
+        ("toString=1", "toString"),
+    ],
+)
+def test_a_link_is_looked_at_before_anything_is_made_of_it(link, word):
+    code = f"""
+const {{ decode }} = require({json.dumps(str(PLAYGROUND / "state.js"))});
+try {{ decode({json.dumps(link)}); }} catch (error) {{ console.log(error.message); }}
+"""
+    said = run_node(["-e", code]).stdout
+    assert said.startswith("link: given ") and word in said, said
+
+
 def test_the_playground_can_be_read():
     """The sampler and its networks are 250 lines at most, and no line is longer than 120
     characters.

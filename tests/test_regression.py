@@ -167,9 +167,9 @@ def test_points_are_repeated_for_each_row_of_scales_and_scales_for_each_task():
     several_tasks = densities.observe(
         np.stack([x, 2 * x]), np.stack([y, 2 * y]), (1.0, 2.0), num_classes=None
     )
-    assert [a.shape for a in several_priors] == [(3, 12, 1), (3, 12), (3, 12), (3, 2)]
-    assert [a.shape for a in several_tasks] == [(2, 12, 1), (2, 12), (2, 12), (2, 2)]
-    assert [a.shape for a in MEASURED] == [(12, 1), (12,), (12,), (2,)]
+    assert [a.shape for a in several_priors[:4]] == [(3, 12, 1), (3, 12), (3, 12), (3, 2)]
+    assert [a.shape for a in several_tasks[:4]] == [(2, 12, 1), (2, 12), (2, 12), (2, 2)]
+    assert [a.shape for a in MEASURED[:4]] == [(12, 1), (12,), (12,), (2,)]
     assert (several_priors.x == x[None]).all() and (
         several_tasks.prior_scales == jnp.array([[1.0, 2.0]] * 2)
     ).all()
@@ -224,14 +224,14 @@ def test_impossible_measurements_are_refused(x, y, scales, message):
         (
             tfd.Normal(0.0, -1.0),
             0.5,
-            "prior: given one with log density nan at 0.5, expected a finite number",
+            "prior: given log density nan at 0.5, expected a finite number",
         ),
         (
             {"Dense_0": tfd.Normal(0.0, 1.0), "Dense_1": tfd.Normal(0.0, -1.0)},
             0.5,
-            "prior: given one with log dens",
+            "prior: given log dens",
         ),
-        (tfd.Uniform(1.0, 2.0), 0.5, "prior: given one with log density -inf"),
+        (tfd.Uniform(1.0, 2.0), 0.5, "prior: given log density -inf"),
         (tfd.Normal(0.0, 1.0), 0.0, "noise_scale: given 0.0, expected a finite number above 0"),
         (tfd.Normal(0.0, 1.0), np.nan, "noise_scale: given nan"),
     ],
@@ -243,5 +243,7 @@ def test_impossible_priors_are_refused(prior, noise_scale, message):
 
 def test_scales_of_another_number_of_layers_are_refused():
     three = MEASURED._replace(prior_scales=jnp.ones(3))
-    with pytest.raises(ValueError, match="scales: given 3, expected one for each of the 2 layers"):
+    with pytest.raises(
+        ValueError, match=r"scales: given shape \(3,\), expected one for each of the 2 layers"
+    ):
         densities.regression_log_density(NETWORK, tfd.Normal(0.0, 1.0))(POSITION, three)

@@ -66,7 +66,8 @@ def test_quantities_and_exact_values_do_in_place_of_a_target():
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
     assert verify.compare_with_exact(quantities[..., 0], TWO_MODES.exact[0]).passed.shape == (1,)
     with pytest.raises(
-        ValueError, match=r"draws, target: given \(2,\) quantities and \(3,\) exact values"
+        ValueError,
+        match=r"draws, target: given quantities \(2,\) and exact values \(3,\), expected",
     ):
         verify.compare_with_exact(quantities[..., :2], TWO_MODES.exact)
 

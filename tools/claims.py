@@ -17,11 +17,14 @@ The kernel's environment says where to, and what to perturb, as ``shake.py`` ask
 
 import ast
 import builtins
+import importlib.util
 import json
 import operator
 import os
+from pathlib import Path
 
 import numpy as np
+from processes import die_with_parent
 
 OPERATORS = {
     "<": operator.lt,
@@ -185,7 +188,13 @@ def perturb():
 
 
 def load_ipython_extension(shell):
-    """Rewrite every cell of this kernel from now on."""
+    """Rewrite every cell of this kernel from now on; end it if the code is another checkout's."""
+    die_with_parent()
+    ours, found = Path(__file__).parents[1], Path(importlib.util.find_spec("helpers").origin)
+    if not found.is_relative_to(ours):
+        # to the kernel's own output; IPython would go on without an extension that raises
+        os.write(2, f"helpers: given {found}, expected that of {ours}\n".encode())
+        os._exit(3)
     stop = "BOOK_SHAKE" not in os.environ
     rewrite = Rewrite(int(os.environ.get("BOOK_SEED", 0)), stop)
     recorder = Recorder(os.environ["BOOK_CLAIMS"], stop)

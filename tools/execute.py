@@ -14,23 +14,22 @@ import helpers
 import hashlib
 import json
 import os
-import re
 import shutil
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context
-from pathlib import Path
 
+import fit
 import jupytext
 import nbformat
 import page_inputs
+from alone import alone
 from chapters import ROOT, has_code, pages
 from jupyter_cache import get_cache
+from kernels import kernel_environment, side_by_side, workers
 from nbconvert.preprocessors import CoalesceStreamsPreprocessor
-from nbmake.nb_run import NotebookRun
+
+from experiments.engine import store
 
 EXECUTED = ROOT / "_build/executed"
 CACHE = ROOT / "_build/.jupyter_cache"
@@ -65,8 +64,6 @@ SECONDS = {
     "new-tasks": 6,
     "status": 1,
 }
-MEMORY = 2.5e9  # bytes a chapter is given room for; the largest takes 2.1e9
-TIMEOUT = 600  # seconds a cell
 
 
 def sources():
@@ -87,87 +84,9 @@ def inputs(name, notebook, code):
     cells = [(cell.source, cell.metadata) for cell in notebook.cells if cell.cell_type == "code"]
     used = page_inputs.dependencies(name, "\n".join(source for source, _ in cells), code)
     lock = hashlib.sha256((code.project.root / "requirements.txt").read_bytes()).hexdigest()
-    callers = os.environ.get("XLA_FLAGS", "").replace(helpers.FLAGS, "").split()
-    about = [sys.version_info[:2], callers, helpers.FLAGS, lock, used, json.dumps(cells)]
+    flags = fit.callers(), helpers.FLAGS
+    about = [sys.version_info[:2], *flags, lock, used, json.dumps(cells)]
     return hashlib.sha256(repr(about).encode()).hexdigest()
-
-
-def kernel_environment(folder, name, **others):
-    """Set what a chapter's kernel is to find, and take down what it claims; nothing of the reader's
-    IPython.
-    """
-    profile = folder / "ipython/profile_default"
-    profile.mkdir(parents=True, exist_ok=True)
-    settings = 'c.InteractiveShellApp.extensions = ["claims"]\nc.IPKernelApp.log_level = "ERROR"\n'
-    (profile / "ipython_kernel_config.py").write_text(settings)
-    paths = [str(ROOT / "tools"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    claims = folder / f"{name}.jsonl"
-    claims.unlink(missing_ok=True)
-    own = {
-        "BOOK_CLAIMS": str(claims),
-        "IPYTHONDIR": str(folder / "ipython"),
-        "PYTHONPATH": os.pathsep.join(paths),
-    }
-    return own | others
-
-
-def run(path, environment):
-    """Execute a notebook in this process's kernel. Returns it, the error or None, and what it
-    cost.
-    """
-    import resource  # not on Windows, where the tests of this module need not run
-
-    os.environ.update(environment)
-    begun = time.monotonic()
-    try:
-        result = NotebookRun(path, TIMEOUT).execute()
-        notebook, trace = result.nb, result.error and result.error.trace
-    except Exception as error:  # such as a kernel that died: nbmake passes nbclient's word on
-        notebook, trace = None, f"{type(error).__name__}: {error}"
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    cost = {"seconds": time.monotonic() - begun, "cpu": used.ru_utime + used.ru_stime, "peak": peak}
-    return notebook, trace, cost
-
-
-def workers():
-    """How many chapters fit beside each other: the cores that this process may use, and the memory
-    that is free.
-    """
-    if os.environ.get("JOBS"):
-        return max(1, int(os.environ["JOBS"]))
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    free = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    with suppress(OSError):
-        free.append(
-            1024 * int(re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())[1])
-        )
-    with suppress(OSError, ValueError):  # a container's limit; "max" where it has none
-        free.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return max(1, min(cores, int(min(free) / MEMORY)))
-
-
-def side_by_side(tasks, num_workers):
-    """Yield ``run``'s answer for each of ``tasks``, (name, path, environment), as (name, answer),
-    as they end.
-    """
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["__main__"])
-    with ProcessPoolExecutor(num_workers, context, max_tasks_per_child=1) as pool:
-        ends = {pool.submit(run, path, environment): name for name, path, environment in tasks}
-        for end in as_completed(ends):
-            try:
-                yield ends[end], end.result()
-            # killed from outside, as for want of memory; the pool ends with it
-            except BrokenProcessPool as error:
-                yield (
-                    ends[end],
-                    (
-                        None,
-                        f"{type(error).__name__}: {error}",
-                        {"seconds": 0.0, "cpu": 0.0, "peak": 0},
-                    ),
-                )
 
 
 def read_claims(folder, name):
@@ -196,24 +115,49 @@ def keep(name, notebook, record):
     # how print was cut depends on the hour
     notebook, _ = CoalesceStreamsPreprocessor().preprocess(notebook, {})
     path = EXECUTED / f"{name}.ipynb"
-    nbformat.write(notebook, path)
+    beside = path.with_suffix(f".{os.getpid()}")
+    nbformat.write(notebook, beside)
+    os.replace(beside, path)
+    record |= {"size": path.stat().st_size}
     with opened() as cache:
         data = {"execution_seconds": record["seconds"]}
         uri = str(ROOT / f"book/{name}.md")
         cache.cache_notebook_file(
             str(path), uri=uri, data=data, check_validity=False, overwrite=True
         )
-    (EXECUTED / f"{name}.json").write_text(json.dumps(record) + "\n")
+    store.save(EXECUTED / f"{name}.json", record)
 
 
 def on_record(name):
-    """What the last run that ended well has left of a chapter, or None."""
-    path = EXECUTED / f"{name}.json"
-    return (
-        json.loads(path.read_text())
-        if path.exists() and (EXECUTED / f"{name}.ipynb").exists()
-        else None
-    )
+    """What the last run that ended well has left of a chapter; None if nothing, or (said) if what
+    is there is broken.
+    """
+    record, notebook = store.read(EXECUTED / f"{name}.json"), EXECUTED / f"{name}.ipynb"
+    if record is None:
+        return None
+    if not notebook.exists() or notebook.stat().st_size != record.get("size"):
+        print(f"{notebook}: not whole, counts as missing", flush=True)
+        return None
+    return record
+
+
+def cached(notebooks):
+    """The names of the chapters whose outputs the website would find; a cache that cannot be read
+    is said and made anew.
+    """
+    found = set()
+    try:
+        with opened() as cache:
+            for name, notebook in notebooks.items():
+                with suppress(KeyError):
+                    cache.match_cache_notebook(notebook)
+                    found.add(name)
+    except Exception as error:  # of SQLite or of its files: whatever it is, the remedy is the same
+        what = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        print(f"{CACHE}: unreadable, made anew: {what}", flush=True)
+        shutil.rmtree(CACHE)
+        return set()
+    return found
 
 
 def in_words(left, sign, right):
@@ -227,7 +171,6 @@ def explain(name, trace, claims):
     """Say in a few lines what stopped a chapter: the claim and its two sides, or the end of the
     trace.
     """
-    trace = re.sub(r"\x1b\[[\d;]*m", "", trace)  # a terminal's colours
     (EXECUTED / f"{name}.txt").write_text(trace)
     if claims and not claims[-1]["holds"] and "AssertionError" in trace:
         last = claims[-1]
@@ -251,48 +194,72 @@ def main(names):
     """Execute what is to be executed; return the exit status."""
     notebooks = sources()
     refuse_unknown(names, notebooks)
-    EXECUTED.mkdir(parents=True, exist_ok=True)
-    (EXECUTED / "stopped.txt").unlink(missing_ok=True)
-    shutil.copytree(ROOT / "book/results", EXECUTED / "results", dirs_exist_ok=True)
+    if cleared := fit.clear_environment():
+        print(f"not passed on to chapters: {', '.join(cleared)}", flush=True)
+    with alone("chapters", EXECUTED.parent):
+        return executed(names, notebooks)
+
+
+def executed(names, notebooks):
+    """Execute chapters, or those that are due; return the exit status."""
+    if wrong := fit.foreign():
+        return stop([wrong])
     code = page_inputs.read(ROOT)
     wanted = {name: inputs(name, notebook, code) for name, notebook in notebooks.items()}
-    last = {name: on_record(name) or {} for name in notebooks}
-    due = names or [name for name in notebooks if last[name].get("inputs") != wanted[name]]
+    last, there = {name: on_record(name) or {} for name in notebooks}, cached(notebooks)
+    due = names or [
+        name for name in notebooks if last[name].get("inputs") != wanted[name] or name not in there
+    ]
     due = sorted(due, key=lambda name: -last[name].get("seconds", SECONDS.get(name, 60)))
     num_workers = min(workers(), max(1, len(due)))
     print(
         f"{len(due)} of {len(notebooks)} chapters to execute, {num_workers} at a time", flush=True
     )
-    tasks = []
-    for name in due:
-        (EXECUTED / f"{name}.json").unlink(missing_ok=True)
-        nbformat.write(notebooks[name], EXECUTED / f"{name}.ipynb")
-        tasks.append((name, EXECUTED / f"{name}.ipynb", kernel_environment(EXECUTED, name)))
     begun, stopped = time.monotonic(), []
-    for done, (name, (notebook, trace, cost)) in enumerate(side_by_side(tasks, num_workers), 1):
-        claims = read_claims(EXECUTED, name)
-        held = sum(claim["holds"] for claim in claims)
-        if trace:
-            stopped += ["", *explain(name, trace, claims)]
-        else:
-            keep(name, notebook, {"inputs": wanted[name], "claims": held, **cost})
-        word = "STOPPED, see below" if trace else f"{held:3d} claims hold"
-        spent = time.monotonic() - begun
-        print(
-            f"{name:26s}{cost['seconds']:6.0f} s  {word}   ({done} of {len(due)}, {spent:.0f} s)",
-            flush=True,
-        )
+    if due and (wrong := fit.lacking(EXECUTED)):
+        return stop([wrong])
+    try:
+        (EXECUTED / "stopped.txt").unlink(missing_ok=True)
+        tasks = prepared(due, notebooks)
+        for done, (name, (notebook, trace, cost)) in enumerate(side_by_side(tasks, num_workers), 1):
+            claims = read_claims(EXECUTED, name)
+            held = sum(claim["holds"] for claim in claims)
+            if trace:
+                stopped += ["", *explain(name, trace, claims)]
+            else:
+                keep(name, notebook, {"inputs": wanted[name], "claims": held, **cost})
+            word = "STOPPED, see below" if trace else f"{held:3d} claims hold"
+            so_far = f"({done} of {len(due)}, {time.monotonic() - begun:.0f} s)"
+            print(f"{name:26s}{cost['seconds']:6.0f} s  {word}   {so_far}", flush=True)
+    except OSError as error:  # a full disk, say: what was kept is kept, and no more can be
+        stopped += ["", f"{EXECUTED}: {error.strerror}: {error.filename or ''}"]
     if stopped:
-        stopped += [ADVICE] * any("a claim does not hold" in line for line in stopped)
-        (EXECUTED / "stopped.txt").write_text("\n".join(stopped) + "\n")
-        print(*stopped, sep="\n", flush=True)
-        return 1
+        return stop(stopped + [ADVICE] * any("a claim does not hold" in line for line in stopped))
     total = sum(record["claims"] for record in map(on_record, notebooks) if record)
     print(
         f"{len(notebooks)} chapters are executed, and their {total} claims hold "
         f"({time.monotonic() - begun:.0f} s)"
     )
     return 0
+
+
+def prepared(due, notebooks):
+    """Write the notebooks that are to be executed; return the tasks of ``side_by_side``."""
+    EXECUTED.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(ROOT / "book/results", EXECUTED / "results", dirs_exist_ok=True)
+    for name in due:
+        (EXECUTED / f"{name}.json").unlink(missing_ok=True)
+        nbformat.write(notebooks[name], EXECUTED / f"{name}.ipynb")
+    return [(name, EXECUTED / f"{name}.ipynb", kernel_environment(EXECUTED, name)) for name in due]
+
+
+def stop(lines):
+    """Say what stopped, now and once more at the end of ``make test``; return the exit status."""
+    print(*lines, sep="\n", flush=True)
+    with suppress(OSError):  # it has been said; what cannot be written is why
+        EXECUTED.mkdir(parents=True, exist_ok=True)
+        (EXECUTED / "stopped.txt").write_text("\n".join(lines) + "\n")
+    return 1
 
 
 if __name__ == "__main__":

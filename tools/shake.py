@@ -22,16 +22,8 @@ import nbformat
 import numpy as np
 import page_inputs
 from chapters import ROOT
-from execute import (
-    in_words,
-    inputs,
-    kernel_environment,
-    read_claims,
-    refuse_unknown,
-    side_by_side,
-    sources,
-    workers,
-)
+from execute import in_words, inputs, read_claims, refuse_unknown, sources
+from kernels import kernel_environment, side_by_side, workers
 from scipy import stats
 
 FOLDER = ROOT / "_build/shake"

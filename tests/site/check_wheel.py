@@ -11,6 +11,7 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import execute
+import kernels
 import nbformat
 import pytest
 from chapters import ROOT, has_code, pages
@@ -117,7 +118,7 @@ def test_short_chapters_run_whole(elsewhere):
     assert len(SHORT) > 10
     for name in SHORT:
         shutil.copy(DERIVED / name, elsewhere)
-    with ThreadPoolExecutor(execute.workers()) as pool:
+    with ThreadPoolExecutor(kernels.workers()) as pool:
         ends = dict(zip(SHORT, pool.map(lambda name: run(elsewhere, name), SHORT), strict=True))
     assert {name: said for name, (code, said) in ends.items() if code} == {}
 
