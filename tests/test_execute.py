@@ -292,6 +292,21 @@ def test_an_unknown_chapter_is_named(book):
         execute.main(["missing"])
 
 
+def test_limits_of_control_groups_count(tmp_path, monkeypatch):
+    groups, root = tmp_path / "cgroup", tmp_path / "sys"
+    groups.write_text("4:memory:/a/b\n3:cpuset:/\n0::/c\n")
+    old, new = root / "memory/a/memory.limit_in_bytes", root / "c/memory.max"
+    for path, text in ((old, "3000000000\n"), (new, "max\n")):
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    found = list(kernels.limits(groups, root))
+    assert {old, new, root / "memory/a/b/memory.limit_in_bytes", root / "memory.max"} <= set(found)
+    assert list(kernels.limits(tmp_path / "none", root)) == []
+    monkeypatch.setattr(kernels, "limits", lambda: found)
+    monkeypatch.delenv("JOBS", raising=False)
+    assert kernels.free_memory() <= 3e9 and kernels.workers() == 1
+
+
 def test_jobs_are_the_callers_choice(monkeypatch):
     monkeypatch.setenv("JOBS", "3")
     assert kernels.workers() == 3

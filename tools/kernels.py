@@ -94,15 +94,30 @@ def workers():
 
 
 def free_memory():
-    """Bytes that are free, here or in the container."""
+    """Bytes that are free, here or under the limits of a container or control group."""
     free = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     with suppress(OSError):
         free.append(
             1024 * int(re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text())[1])
         )
-    with suppress(OSError, ValueError):  # a container's limit; "max" where it has none
-        free.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    for path in limits():
+        with suppress(OSError, ValueError):  # "max" where there is none
+            free.append(int(path.read_text()))
     return min(free)
+
+
+def limits(groups=Path("/proc/self/cgroup"), root=Path("/sys/fs/cgroup")):
+    """The files with the limits of this process's control groups and of those around them, of both
+    versions of Linux's.
+    """
+    with suppress(OSError):
+        for line in groups.read_text().splitlines():
+            _, kind, path = line.split(":", 2)
+            if kind not in ("", "memory"):
+                continue
+            base, name = root / kind, "memory.limit_in_bytes" if kind else "memory.max"
+            inner = base / path.lstrip("/")
+            yield from (at / name for at in (inner, *inner.parents) if at.is_relative_to(base))
 
 
 def side_by_side(tasks, num_workers):
