@@ -234,6 +234,15 @@ def test_a_unit_that_fails_is_named_and_the_others_finish(moons, client, capsys,
     assert "moons/one: 3 units, 2 kept" in capsys.readouterr().out
 
 
+def test_units_that_run_for_long_are_named(moons, client, capsys, monkeypatch):
+    """A unit that hangs is seen, and which one it is."""
+    monkeypatch.setattr(units, "TELL", 0.3)
+    edit(moons, "toys/pages/moons/one.py", "# HERE", "time.sleep(1.5 * (seed == 2))")
+    assert compute(moons, client) == []
+    said = capsys.readouterr().out
+    assert "no unit has ended for 0 minutes; running: moons/one: seed 2\n" in said
+
+
 def test_rows_that_fail_are_named(moons, client, capsys):
     with (moons.root / "toys/pages/moons/one.py").open("a") as file:
         file.write("\n\ndef rows(scored):\n    return [{'a': float('nan')}]\n")

@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import itertools
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from distributed import Client, Future, as_completed
 from experiments.engine import dask_cluster, fingerprint, nests, plan, store
 from experiments.engine.fingerprint import PROJECT, Project
 
+TELL = 600.0  # seconds after which units that are still running are named
 AHEAD = 16  # kept draws that wait at the cluster for a new score; they may be large
 _imported: dict[str, str] = {}  # module -> its source when this process imported it
 
@@ -58,7 +60,7 @@ def run(
         waiting = iter(again)
         for task in itertools.islice(waiting, AHEAD):
             submit(task, plan.kept_draws(task, project))
-        for future in done:
+        for future in _told(done, at, futures):
             for task in itertools.islice(waiting, 1):
                 submit(task, plan.kept_draws(task, project))
             try:
@@ -72,6 +74,30 @@ def run(
                     "".join(traceback.format_exception(type(error), error, frames)),
                 )
             yield Done(futures.pop(future), *came)
+
+
+def _told(done: Iterator[Future], at: Client, futures: dict[Future, plan.Task]) -> Iterator[Future]:
+    """Yield futures as they end; name the units that run while none has ended for a long time."""
+    over, last = threading.Event(), [time.monotonic()]
+
+    def tell() -> None:
+        while not over.wait(TELL):
+            if time.monotonic() - last[0] < TELL:
+                continue
+            running = {key for keys in at.processing().values() for key in keys}
+            names = sorted(
+                f"{t.experiment}: {t.name}" for f, t in futures.items() if f.key in running
+            )
+            minutes = (time.monotonic() - last[0]) / 60
+            plan.say(f"no unit has ended for {minutes:.0f} minutes; running: {'; '.join(names)}")
+
+    threading.Thread(target=tell, daemon=True).start()
+    try:
+        for future in done:
+            last[0] = time.monotonic()
+            yield future
+    finally:
+        over.set()
 
 
 def work(task: plan.Task, found: tuple[dict[str, np.ndarray], float] | None = None) -> tuple:
