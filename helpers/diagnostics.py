@@ -120,14 +120,14 @@ def nll_error(p: Float[np.ndarray, "chain draw *point"], y: Float[np.ndarray, "*
 
     Where the average moves from q to q + d, the NLL moves by -mean(d / q), q the probability of the
     label, to first order: so the error is that of the mean over draws of mean(q_draw / q), mean
-    over points. ``p`` is the probability of class 1 under each draw; or of what happened, if ``y``
-    is 1 throughout.
+    over points. ``p`` is the probability of class 1 under each draw; or the probability, or the
+    density, of what happened, if ``y`` is 1 throughout.
 
     ValueError: shapes that do not fit, no draws or points, what is no probability or no label.
     """
-    # probabilities of several classes may exceed 1 by a rounding
-    p = np.asarray(checks.array("p", p, ("chain", "draw", "*point"), 0, 1 + 1e-6), np.float64)
-    checks.labels(checks.array("y", y, p.shape[2:]))
+    checks.labels(checks.array("y", y, np.shape(p)[2:]))
+    most = np.inf if np.all(np.asarray(y) == 1) else 1.0
+    p = np.asarray(checks.array("p", p, ("chain", "draw", "*point"), 0, most), np.float64)
     q = np.where(np.asarray(y) == 1, p, 1 - p)
     ratio = (q / q.mean(axis=(0, 1))).reshape(*q.shape[:2], -1).mean(axis=2)
     return float(standard_error(ratio))

@@ -21,9 +21,9 @@ from jaxtyping import Array, Float
 class Split(NamedTuple):
     """Uncertainty of a prediction; ``total = aleatoric + epistemic``, all in one unit."""
 
-    total: Float[Array, " point"]
-    aleatoric: Float[Array, " point"]
-    epistemic: Float[Array, " point"]
+    total: Float[Array, "*point"]
+    aleatoric: Float[Array, "*point"]
+    epistemic: Float[Array, "*point"]
 
 
 def probabilities(
@@ -47,12 +47,12 @@ def probabilities(
     return jax.nn.softmax(logits)
 
 
-def variance_split(p: Float[Array, "chain draw point"]) -> Split:
+def variance_split(p: Float[Array, "chain draw *point"]) -> Split:
     """Split the variance of a label: p(1 - p) of the mean = mean of p(1 - p) + variance of p.
 
     ValueError: other axes, or what is no probability.
     """
-    return _variance_split(jnp.asarray(checks.array("p", p, ("chain", "draw", "point"), 0, 1)))
+    return _variance_split(jnp.asarray(checks.array("p", p, ("chain", "draw", "*point"), 0, 1)))
 
 
 @jax.jit
@@ -61,23 +61,23 @@ def _variance_split(p):
     return Split(mean * (1 - mean), (p * (1 - p)).mean(axis=(0, 1)), p.var(axis=(0, 1)))
 
 
-def entropy_split(p: Float[Array, "chain draw point"]) -> Split:
+def entropy_split(p: Float[Array, "chain draw *point"]) -> Split:
     """Split the entropy of a label, in bits: entropy of the mean = mean entropy + mutual
     information.
 
     ValueError: other axes, or what is no probability.
     """
-    p = jnp.asarray(checks.array("p", p, ("chain", "draw", "point"), 0, 1))
+    p = jnp.asarray(checks.array("p", p, ("chain", "draw", "*point"), 0, 1))
     return _entropy_split(jnp.stack([p, 1 - p], axis=-1))
 
 
-def class_entropy_split(p: Float[Array, "chain draw point class"]) -> Split:
+def class_entropy_split(p: Float[Array, "chain draw *point class"]) -> Split:
     """Split the entropy of a label of several classes as ``entropy_split`` does; log2(classes) bits
     at most.
 
     ValueError: other axes, or what is no probability.
     """
-    p = checks.array("p", p, ("chain", "draw", "point", "class"), 0, 1 + 1e-6)
+    p = checks.array("p", p, ("chain", "draw", "*point", "class"), 0, 1 + 1e-6)
     return _entropy_split(jnp.asarray(p))
 
 

@@ -417,9 +417,9 @@ CASES = {
             function, {"p": p}, {"p": Values(PROBABILITY, axes=axes)}
         )
         for function, p, axes in (
-            (predict.variance_split, P, True),
-            (predict.entropy_split, P, True),
-            (predict.class_entropy_split, np.stack([P, 1 - P], -1), True),
+            (predict.variance_split, P, False),
+            (predict.entropy_split, P, False),
+            (predict.class_entropy_split, np.stack([P, 1 - P], -1), False),
         )
     },
     **{

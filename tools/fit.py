@@ -79,17 +79,26 @@ def lacking(folder):
 
 def backend():
     """What is wrong with the backend that JAX starts, or None."""
-    tried = subprocess.run(
-        [sys.executable, "-c", "import helpers, jax; jax.devices()"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    tried = started(os.environ)
     if not tried.returncode:
         return None
     said = [line for line in tried.stderr.splitlines() if line.strip()]
     last = next((line for line in said if "Unknown flag" in line), said[-1] if said else "nothing")
     asked = {name: os.environ[name] for name in KEPT[:2] if os.environ.get(name)}
     asked["XLA_FLAGS"] = " ".join(callers()[0]) or "those of helpers"
-    return f"JAX does not start with {asked}: {last.strip()[:400]}"
+    others = {name: value for name, value in os.environ.items() if name != "JAX_PLATFORMS"}
+    found = started(others).stdout.strip() if "JAX_PLATFORMS" in asked else ""
+    remedy = f"; without JAX_PLATFORMS it starts, on {found}" if found else ""
+    return f"JAX does not start with {asked}: {last.strip()[:400]}{remedy}"
+
+
+def started(environment):
+    """Start JAX in a process; it prints on what."""
+    return subprocess.run(
+        [sys.executable, "-c", "import helpers, jax; print(jax.devices()[0].platform)"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
