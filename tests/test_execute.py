@@ -195,6 +195,11 @@ def test_a_backend_that_does_not_start_is_said_with_what_asked_for_it(monkeypatc
     assert fit.backend() is None
 
 
+def test_an_address_that_cannot_be_reached_is_said():
+    assert fit.loopback() is None
+    assert fit.loopback("192.0.2.1").startswith("192.0.2.1: cannot be reached, and kernels are")
+
+
 def test_another_checkouts_code_is_refused(tmp_path):
     (tmp_path / "helpers").mkdir()
     other = SimpleNamespace(__name__="helpers", __file__=str(tmp_path / "helpers/__init__.py"))

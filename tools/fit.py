@@ -8,6 +8,7 @@ import helpers
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -74,7 +75,17 @@ def lacking(folder):
             f"{MEMORY / 1e9:.1f} GB: the largest may be ended by the system",
             flush=True,
         )
-    return backend()
+    return loopback() or backend()
+
+
+def loopback(address="127.0.0.1"):
+    """What is wrong with this machine's own address, over which kernels are spoken to, or None."""
+    try:
+        with socket.create_server((address, 0)) as server:
+            socket.create_connection(server.getsockname(), timeout=5).close()
+    except OSError as error:
+        return f"{address}: cannot be reached, and kernels are spoken to over it: {error.strerror}"
+    return None
 
 
 def backend():
