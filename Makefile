@@ -72,10 +72,10 @@ shake: $(READY) ## execute every chapter under perturbations, hours, and tabulat
 	$(BIN)/python tools/shake.py
 
 results: $(READY) ## compute stored results on all cores, or NAMES=... of them; what is finished is kept in .units
-	$(BIN)/python -m experiments.engine $(NAMES)
+	@$(BIN)/python tools/alone.py results $(BIN)/python -m experiments.engine $(NAMES)
 
 check-results: $(READY) ## compute one unit of every stored result again, and compare within the errors of both
-	$(BIN)/python -m experiments.engine --check $(NAMES)
+	@$(BIN)/python tools/alone.py results $(BIN)/python -m experiments.engine --check $(NAMES)
 
 check-peers: $(READY) ## draw from posteriors with known answers, beside NumPyro and BlackJAX, and judge the verdicts: an hour
 	$(BIN)/python -m benchmarks.peers $(ARGUMENTS)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from tensorflow_probability.substrates.jax import distributions as tfd
 
-from tables.frames import Recipe, Table
+from tables.frames import Recipe, Table, check_made
 
 
 def block_parameters(
@@ -22,7 +22,10 @@ def block_parameters(
 
     Weights have the leading axis [block]. They, or what is added, are NaN in a block with a group
     that the position does not have.
+
+    ValueError: a table that another recipe made.
     """
+    check_made(recipe, table)
     size = table.x.shape[0]
     weights = jax.tree.map(
         lambda leaf: jnp.broadcast_to(leaf, (size, *leaf.shape)), position["mean"]

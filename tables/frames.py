@@ -9,8 +9,12 @@ Rows of the same groups with a network of their own stand in blocks of at most 3
 weight 0.
 """
 
+import hashlib
+import json
+from dataclasses import dataclass
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -43,6 +47,14 @@ class Recipe(NamedTuple):
     fan_in: bool  # whether kernels are divided by the root of the number of their inputs
 
 
+@jax.tree_util.register_static
+@dataclass(frozen=True)
+class Made:
+    """By which recipe a table was made: part of its structure, so that programs know it."""
+
+    digest: str
+
+
 class Table(NamedTuple):
     """Rows in blocks."""
 
@@ -52,6 +64,7 @@ class Table(NamedTuple):
     weight: Float[Array, "block row"]  # power of the likelihood; 0: padding, or no outcome
     levels: dict  # by column: group by index, [block], or [block, row] for an intercept
     place: Int[Array, " row"]  # of each row of the data frame among all rows of all blocks
+    made: Made | None = None  # by the recipe, which is compared where both are given
 
 
 def learn(
@@ -203,7 +216,25 @@ def encode(recipe: Recipe, frame: pd.DataFrame) -> Table:
         name: jnp.asarray(levels[name][rows if way == "intercept" else rows[:, 0]], jnp.int32)
         for name, way in recipe.groups.items()
     }
-    return Table(*arrays, by_block, jnp.asarray(place))
+    return Table(*arrays, by_block, jnp.asarray(place), made_by(recipe))
+
+
+def made_by(recipe: Recipe) -> Made:
+    """Return what a table has of the recipe that made it."""
+    text = json.dumps(recipe._asdict(), sort_keys=True)
+    return Made(hashlib.sha256(text.encode()).hexdigest())
+
+
+def check_made(recipe: Recipe, table: Table) -> None:
+    """Check that a table was made by a recipe.
+
+    ValueError: it was made by another.
+    """
+    if table.made is not None and table.made != made_by(recipe):
+        raise ValueError(
+            f"table: given one that another recipe made, expected that of {recipe.outcome!r} by "
+            f"{[*recipe.numbers, *recipe.categories, *recipe.groups]}: encode the rows again"
+        )
 
 
 def _features(recipe, frame):

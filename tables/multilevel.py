@@ -35,7 +35,7 @@ from jaxtyping import Array, Float, Key
 from tensorflow_probability.substrates.jax import distributions as tfd
 
 from tables import columns, forward
-from tables.frames import Recipe, Table
+from tables.frames import Recipe, Table, check_made
 
 WITH_DISPERSION = ("normal", "negative binomial")  # kinds of outcomes
 SCALAR = jax.ShapeDtypeStruct((), jnp.float32)
@@ -216,8 +216,9 @@ def leave_out(recipe: Recipe, table: Table, name: str) -> Float[Array, "level bl
     A level whose rows have weight 0 is predicted as a new one, from ``take(draws, i)`` of level i.
     What ``frames.learn`` took from all rows it keeps.
 
-    ValueError: a group that the recipe does not have.
+    ValueError: a group that the recipe does not have, a table that another recipe made.
     """
+    check_made(recipe, table)
     if name not in recipe.groups:
         raise ValueError(f"name: given {name!r}, expected one of {[*recipe.groups]}")
     level = table.levels[name].reshape(len(table.y), -1)

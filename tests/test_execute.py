@@ -292,6 +292,15 @@ def test_a_second_run_waits_for_the_first(tmp_path):
             assert second.stdout.readline() == "in\n"
 
 
+def test_a_command_that_is_run_alone_is_the_process_itself(tmp_path):
+    """So Ctrl-C reaches it, and its exit status is the caller's."""
+    code = "import os, sys; print(os.getpid()); sys.exit(7)"
+    command = [sys.executable, "tools/alone.py", "test", sys.executable, "-c", code]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as run:
+        assert int(run.stdout.read()) == run.pid
+    assert run.returncode == 7
+
+
 def test_an_unknown_chapter_is_named(book):
     with pytest.raises(SystemExit, match=r"chapters: given \['missing'\], expected some of"):
         execute.main(["missing"])

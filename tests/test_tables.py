@@ -354,6 +354,42 @@ print(json.dumps(found.mean().tolist()))
         files.save(path, networks.MLP(activation=lambda x: nn.tanh(x)), recipe, None)
 
 
+def test_a_table_of_another_recipe_is_refused():
+    """Columns in another order give arrays of the same shapes, and another answer."""
+    rows, recipe, table, network, density, at, starts = made()
+    other = recipe._replace(numbers=dict(reversed(recipe.numbers.items())), baseline=[0.5])
+    changed = table._replace(made=frames.made_by(other))
+    for call in (
+        lambda: density(at, changed),
+        lambda: jax.jit(density)(at, changed),
+        lambda: multilevel.predict(KEY, network, recipe, starts, changed),
+        lambda: multilevel.leave_out(recipe, changed, next(iter(recipe.groups))),
+    ):
+        with pytest.raises(ValueError, match="table: given one that another recipe made"):
+            call()
+    again = frames.Recipe(**json.loads(json.dumps(recipe._asdict())))
+    assert frames.encode(again, rows).made == table.made
+
+
+def test_a_broken_file_is_named(tmp_path):
+    """Not there, no NetCDF, cut off, of another kind, and with a draw that is no number."""
+    _, recipe, _, network, _, _, starts = made("normal")
+    stats = SimpleNamespace(log_density=np.zeros((2, 3)), diverging=np.zeros((2, 3), bool))
+    path, other = tmp_path / "posterior.nc", tmp_path / "other.nc"
+    files.save(path, network, recipe, SimpleNamespace(draws=starts, stats=stats))
+    assert [file.name for file in tmp_path.iterdir()] == ["posterior.nc"]
+    whole = path.read_bytes()
+    arviz.from_dict({"a": np.zeros((2, 3))}).to_netcdf(str(other))
+    for content in (None, b"", b"no netcdf", whole[: len(whole) // 2], other.read_bytes()):
+        path.unlink() if content is None else path.write_bytes(content)
+        with pytest.raises(ValueError, match=f"path: given {path}, expected a file of files.save"):
+            files.load(path)
+    odd = jax.tree.map(lambda leaf: jnp.full(leaf.shape, jnp.nan), starts)
+    files.save(path, network, recipe, SimpleNamespace(draws=odd, stats=stats))
+    with pytest.raises(ValueError, match="values that are not finite"):
+        files.load(path)
+
+
 def test_the_cost_grows_with_the_draws():
     *_, table, _, density, _, starts = made()
     starts = jax.tree.map(lambda leaf: leaf[0], starts)

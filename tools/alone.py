@@ -5,7 +5,7 @@ python tools/alone.py NAME COMMAND...     NAME says what is being done
 """
 
 import fcntl
-import subprocess
+import os
 import sys
 from contextlib import contextmanager
 
@@ -14,8 +14,8 @@ from chapters import ROOT
 
 @contextmanager
 def alone(name, folder=ROOT / "_build"):
-    """Hold the lock of a name while what follows runs; the system lets go of it if this process
-    ends.
+    """Hold the lock of a name, a file, while what follows runs; the system lets go of it when no
+    process has the file open.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f".{name}.lock").open("w") as file:
@@ -24,9 +24,10 @@ def alone(name, folder=ROOT / "_build"):
         except BlockingIOError:
             print(f"waiting: another run of `{name}` goes on in this folder", flush=True)
             fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        yield file
 
 
 if __name__ == "__main__":
-    with alone(sys.argv[1]):
-        sys.exit(subprocess.run(sys.argv[2:], check=False).returncode)
+    with alone(sys.argv[1]) as held:
+        os.set_inheritable(held.fileno(), True)
+        os.execvp(sys.argv[2], sys.argv[2:])  # the command has the lock, and gets Ctrl-C itself

@@ -22,6 +22,7 @@ SPACE = 1e9  # bytes that a build from nothing writes; the environment has taken
 # is compared with (`callers`), or say where things are.
 CHANGING = re.compile(r"(JAX|XLA|PYTHON|MPL|TF|NUMPYRO|BLACKJAX|FLAX)(_|[A-Z]|$)")
 KEPT = ("JAX_PLATFORMS", "XLA_FLAGS", "MPLCONFIGDIR", "PYTHONDONTWRITEBYTECODE")
+QUIET = ("TF_CPP_MIN_LOG_LEVEL", "PYTHONUNBUFFERED")  # of no draw; the first is set by JAX itself
 PLACES = ("JAX_COMPILATION_CACHE_DIR", "JAX_PERSISTENT_CACHE_")
 ADVICE = "Unset what names it (PYTHONPATH, say), or make the environment here: make environment"
 
@@ -31,7 +32,7 @@ def clear_environment(environment=os.environ):
     found = sorted(
         name
         for name in environment
-        if CHANGING.match(name) and name not in KEPT and not name.startswith(PLACES)
+        if CHANGING.match(name) and name not in KEPT + QUIET and not name.startswith(PLACES)
     )
     for name in found:
         del environment[name]
