@@ -4,6 +4,11 @@ the programs of one module released before the next begins.
 
 import helpers  # noqa: F401, before anything imports BlackJAX, which starts JAX
 
+import ctypes
+import gc
+import platform
+import sys
+
 import jax
 import pytest
 
@@ -16,3 +21,6 @@ def released():
     """Release what a module's tests have compiled: all of them together take 7 GB."""
     yield
     jax.clear_caches()
+    gc.collect()
+    if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).malloc_trim(0)  # glibc keeps what is freed, in pieces
