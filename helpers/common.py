@@ -38,7 +38,7 @@ def take(tree: Any, index: Any) -> Any:
         parts = tuple(np.asarray(p) if isinstance(p, jax.Array) else p for p in parts)
         for shape in {np.shape(leaf) for leaf in jax.tree.leaves(tree)}:
             try:
-                # NumPy looks, and copies a view of one byte at most
+                # NumPy looks; if it copies, then a byte an entry
                 np.broadcast_to(np.int8(0), shape)[parts]
             except IndexError as error:
                 raise ValueError(

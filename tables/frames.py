@@ -221,7 +221,7 @@ def encode(recipe: Recipe, frame: pd.DataFrame) -> Table:
 
 def made_by(recipe: Recipe) -> Made:
     """Return what a table has of the recipe that made it."""
-    text = json.dumps(recipe._asdict(), sort_keys=True)
+    text = json.dumps(recipe._asdict())  # the order of columns is that of features
     return Made(hashlib.sha256(text.encode()).hexdigest())
 
 

@@ -355,9 +355,13 @@ print(json.dumps(found.mean().tolist()))
 
 
 def test_a_table_of_another_recipe_is_refused():
-    """Columns in another order give arrays of the same shapes, and another answer."""
+    """Columns in another order, too: arrays of the same shapes, and another answer."""
     rows, recipe, table, network, density, at, starts = made()
-    other = recipe._replace(numbers=dict(reversed(recipe.numbers.items())), baseline=[0.5])
+    two = {"age": recipe.numbers["age"], "height": recipe.numbers["age"]}
+    one, other = (
+        recipe._replace(numbers=dict(order)) for order in (two.items(), reversed(two.items()))
+    )
+    assert one == other and frames.made_by(one) != frames.made_by(other)
     changed = table._replace(made=frames.made_by(other))
     for call in (
         lambda: density(at, changed),

@@ -1,7 +1,7 @@
 """Runs a command while no other run of it goes on in this checkout; a second one waits, and says
 so.
 
-python tools/alone.py NAME COMMAND...     NAME says what is being done
+    python tools/alone.py NAME COMMAND...     NAME says what is being done
 """
 
 import fcntl

@@ -54,9 +54,7 @@ def foreign(module=helpers, root=ROOT):
 
 
 def lacking(folder):
-    """What is wrong with this machine, or None: the code, the folder, space, the backend."""
-    if wrong := foreign():
-        return wrong
+    """What is wrong with this machine, or None: the folder, space, its address, the backend."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:

@@ -10,7 +10,8 @@ import shutil
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from chapters import ROOT
+
 # Packages whose scripts, styles or fonts are among the site's files; `assets/licences` has the
 # texts of what these carry from others without one.
 SHIPPED = (
