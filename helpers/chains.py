@@ -27,6 +27,15 @@ class Work(NamedTuple):
     data: Any
 
 
+def threads(count: int) -> ThreadPoolExecutor:
+    """Return so many threads that compute in the caller's precision.
+
+    ``with jax.enable_x64(True)`` holds for one thread, and each of these begins without it.
+    """
+    double = jax.config.jax_enable_x64
+    return ThreadPoolExecutor(count, initializer=lambda: jax.enable_x64(double).__enter__())
+
+
 def by_unit(tree: Any, batch: tuple[int, ...]) -> Any:
     """Return a tree with leading axes ``batch`` with one leading axis, [unit], in NumPy."""
     count = int(np.prod(batch))

@@ -20,7 +20,6 @@ from helpers.warmups import Warmup
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -210,7 +209,7 @@ def extend(
 @contextmanager
 def _working(log_density, data, progress):
     data = jax.tree.map(jnp.asarray, data)
-    with ThreadPoolExecutor(cores()) as pool, lines.line(progress) as shown:
+    with chains.threads(cores()) as pool, lines.line(progress) as shown:
         yield chains.Work(pool, shown, log_density, data)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-KEPT = 60  # programs; a call of ``mcmc.sample`` with a new closure or new shapes makes five
+KEPT = 30  # programs; a call of ``mcmc.sample`` with a new closure or new shapes makes five
 
 
 class Bounded:

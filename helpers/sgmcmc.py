@@ -11,14 +11,13 @@ minibatch, step_size)``, where a state is a position or holds one. ``helpers.sgf
 Data that memory does not hold are ``Rows``, which a function reads.
 """
 
-from helpers import checks
+from helpers import chains, checks
 from helpers import progress as lines
 from helpers.common import mixed_types, take
 from helpers.mcmc import cores
 from helpers.programs import bounded
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -99,7 +98,7 @@ def sample(
     )
     lengths = num_warmup, num_samples, thin
     keys = jax.random.key_data(jax.random.split(key, (num_chains, 2)))
-    with ThreadPoolExecutor(cores()) as pool, lines.line(progress) as shown:
+    with chains.threads(cores()) as pool, lines.line(progress) as shown:
         with mixed_types():
             units = []
             for chain in range(num_chains):

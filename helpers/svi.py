@@ -9,13 +9,12 @@ and ``draw`` are pure and may be ``vmap``ped over keys, data and parameters.
     weights = svi.network_position(draws)
 """
 
-from helpers import checks
+from helpers import chains, checks
 from helpers import progress as lines
 from helpers.common import mixed_types
 from helpers.programs import bounded
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import jax
@@ -126,7 +125,7 @@ def fit(
         else:  # in a thread beside the one that draws the line
             program = _compiled.lower(*given)
             compiled, num_steps = program.compile(), program.out_info.losses.size
-            with ThreadPoolExecutor(1) as pool:
+            with chains.threads(1) as pool:
                 running = pool.submit(lambda: jax.block_until_ready(compiled(key, args, number)))
                 (result,) = lines.follow(shown, "fit", num_steps, [running])
     check_losses(result.losses)

@@ -5,11 +5,10 @@ Chains that start in a mode of little mass leave it where the likelihood counts 
     positions, num_stages = tempering.agreed_starts(key, log_density, positions, observed)
 """
 
-from helpers import checks, hmc, mcmc
+from helpers import chains, checks, hmc, mcmc
 from helpers.common import mixed_types, stack, take
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -84,7 +83,7 @@ def warmed_up(
     units = [(one, take(positions, chain), None) for chain, one in enumerate(keys)]
     with mixed_types():
         program = hmc.warm_up.lower(*settings, *units[0], data, None).compile()
-    with ThreadPoolExecutor(mcmc.cores()) as pool:
+    with chains.threads(mcmc.cores()) as pool:
         learnt = list(
             pool.map(lambda unit: jax.tree.map(np.asarray, program(*unit, data, None)), units)
         )

@@ -29,9 +29,9 @@ import optax
 from numpyro.infer import Trace_ELBO
 from numpyro.infer.autoguide import AutoLowRankMultivariateNormal, AutoNormal
 
+from experiments.methods import grouped_networks, grouped_rows
 from experiments.pages.real_data import predictions, table_fits
 from experiments.problems import health
-from tables import frames, multilevel
 
 SETTINGS = {
     **table_fits.SETTINGS,
@@ -76,15 +76,18 @@ def problem(size):
     train, test = table_fits.split("family", size, 0)
     train = train.sample(frac=1, random_state=SETTINGS["seed"])
     arm = table_fits.SAMPLED[table_fits.SHIFTED]
-    recipe = frames.learn(train, health.OUTCOME, health.FEATURES, arm.groups, missing="median")
+    recipe = grouped_rows.learn(train, health.OUTCOME, health.FEATURES, arm.groups)
     network = networks.MLP(hidden=tuple(arm.hidden), use_bias=True)
-    return network, recipe, frames.encode(recipe, train), train, test
+    return network, recipe, grouped_rows.encode(recipe, train), train, test
 
 
 def unit(method, size, step_size=None, **lengths):
     """Fit; keep predictions of test rows and some training rows, log standard deviations."""
     network, recipe, table, train, test = problem(size)
-    density, shapes = multilevel.log_density(network, recipe), multilevel.shapes(network, recipe)
+    density, shapes = (
+        grouped_networks.log_density(network, recipe),
+        grouped_networks.shapes(network, recipe),
+    )
     key = common.key(SETTINGS["seed"], "minibatches", method, size, f"{step_size}")
     key_starts, key_run = jax.random.split(key)
     key_new = common.key(SETTINGS["seed"], "minibatches", "new families", size)
@@ -103,9 +106,12 @@ def unit(method, size, step_size=None, **lengths):
     seconds = time.process_time() - begun
 
     def predicted(frame):
-        halves, table = (take(draws, half) for half in HALVES), frames.encode(recipe, frame)
+        halves, table = (take(draws, half) for half in HALVES), grouped_rows.encode(recipe, frame)
         return np.concatenate(
-            [multilevel.predict(key_new, network, recipe, half, table).mean() for half in halves]
+            [
+                grouped_networks.predict(key_new, network, recipe, half, table).mean()
+                for half in halves
+            ]
         )
 
     kept = {

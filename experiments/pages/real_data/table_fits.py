@@ -21,9 +21,8 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, SplineTransformer, StandardScaler
 
-from experiments.methods import runs
+from experiments.methods import grouped_networks, grouped_rows, runs
 from experiments.problems import health
-from tables import frames, multilevel
 
 SETTINGS = {
     "seed": 3030,
@@ -48,7 +47,7 @@ class Arm(NamedTuple):
     """A sampled model."""
 
     hidden: list  # units of each hidden layer
-    groups: dict  # what differs by group, as ``frames.learn`` takes it
+    groups: dict  # what differs by group, as ``grouped_rows.learn`` takes it
     curved: bool = False  # numbers as splines
     alone: bool = False  # networks of cells share no mean and no learnt scale
 
@@ -92,13 +91,11 @@ def sampled(key, train, test, arm, hyperprior=None, fan_in=True, **lengths):
     """Sample a model of the training rows; keep what it predicts, and what its diagnostics need."""
     key_starts, key_chains, key_new = jax.random.split(key, 3)
     train, test, features = bent(train, test) if arm.curved else (train, test, health.FEATURES)
-    recipe = frames.learn(
-        train, health.OUTCOME, features, arm.groups, missing="median", fan_in=fan_in
-    )
+    recipe = grouped_rows.learn(train, health.OUTCOME, features, arm.groups, fan_in=fan_in)
     network = networks.MLP(hidden=tuple(arm.hidden), use_bias=True)
     density, shapes = (
-        multilevel.log_density(network, recipe, hyperprior),
-        multilevel.shapes(network, recipe),
+        grouped_networks.log_density(network, recipe, hyperprior),
+        grouped_networks.shapes(network, recipe),
     )
     whole = without_sharing(shapes) if arm.alone else identity
     shapes = (
@@ -107,15 +104,17 @@ def sampled(key, train, test, arm, hyperprior=None, fan_in=True, **lengths):
         else shapes
     )
     starts = mcmc.normal_starts(key_starts, shapes, (SETTINGS["num_chains"],), scale=0.3)
-    table = frames.encode(recipe, train)
+    table = grouped_rows.encode(recipe, train)
     posterior = mcmc.sample(
         key_chains, lambda at, table: density(whole(at), table), starts, data=table, **lengths
     )
     draws = jax.vmap(jax.vmap(whole))(posterior.draws)
     kept = take(draws, np.s_[:, :: SETTINGS["thin"]])
-    p = multilevel.predict(key_new, network, recipe, kept, frames.encode(recipe, test)).mean()
-    at_train = frames.encode(recipe, train.iloc[:: len(train) // 100])
-    seen = multilevel.predict(key_new, network, recipe, draws, at_train).mean()
+    p = grouped_networks.predict(
+        key_new, network, recipe, kept, grouped_rows.encode(recipe, test)
+    ).mean()
+    at_train = grouped_rows.encode(recipe, train.iloc[:: len(train) // 100])
+    seen = grouped_networks.predict(key_new, network, recipe, draws, at_train).mean()
     sds = {"log_sd": posterior.draws["log_sd"], "seen": np.asarray(seen)}
     seconds = np.asarray(posterior.warmup.seconds).sum()
     return {"p": np.asarray(p), "seconds": seconds, **sds, **runs.kept_run(posterior)}

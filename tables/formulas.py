@@ -1,0 +1,176 @@
+"""A formula as lme4 writes it, and the columns that it asks of a data frame.
+
+``formulas.parse("invest ~ value + (value | firm)")`` reads the parentheses. formulaic makes the
+columns, here those of ``1 + value``, once in common and once for each firm's own part.
+"""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from formulaic import Formula, ModelSpec
+from formulaic.errors import DataMismatchWarning, FormulaicError
+from jaxtyping import Float, Int
+
+WAYS = ("network", "head")  # what of a network may differ by group, beside columns
+
+
+class Term(NamedTuple):
+    """What differs by group: one pair of parentheses."""
+
+    name: str  # of its parameters, such as "firm"
+    factors: tuple[str, ...]  # columns; a group is a combination of their values
+    inner: str  # right side of the formula of what differs, or one of `WAYS`
+    correlated: bool  # whether its parts are, as after ``|``; not after ``||``
+
+
+def parse(formula: str) -> tuple[str, str, tuple[Term, ...]]:
+    """Return outcome, common right side and terms of groups of ``outcome ~ x + (x | group)``.
+
+    ``(x | a/b)`` is ``(x | a) + (x | a:b)``; behind ``||`` the parts of a group are independent.
+
+    ValueError: not one ``~``, parentheses that do not close, two terms that are the same.
+    """
+    if not isinstance(formula, str) or formula.count("~") != 1:
+        raise ValueError(f"formula: given {formula!r}, expected 'outcome ~ x + (x | group)'")
+    outcome, right = (part.strip() for part in formula.split("~"))
+    kept, terms, begun, depth = "", [], 0, 0
+    for at, sign in enumerate(right):
+        depth += (sign == "(") - (sign == ")")
+        if sign == "(" and depth == 1:
+            kept, begun = kept + right[begun:at], at
+        elif sign == ")" and depth == 0:
+            inside, begun = right[begun : at + 1], at + 1
+            terms += _terms(inside[1:-1]) if "|" in inside else []
+            kept += "" if "|" in inside else inside
+    if depth or not outcome:
+        raise ValueError(f"formula: given {formula!r}, expected an outcome and closed parentheses")
+    names = [term.name for term in terms]
+    terms = [
+        term._replace(name=f"{term.name}: {term.inner}") if names.count(term.name) > 1 else term
+        for term in terms
+    ]
+    if len({term.name for term in terms}) < len(terms):
+        raise ValueError(f"formula: given {formula!r}, expected each term of a group once")
+    parts = [part.strip() for part in (kept + right[begun:]).split("+")]
+    return outcome, " + ".join(part for part in parts if part) or "1", tuple(terms)
+
+
+def _terms(inside):
+    """Return the terms of what stands between parentheses."""
+    inner, correlated, group = inside.partition("||") if "||" in inside else inside.partition("|")
+    nested = [[one.strip() for one in part.split(":")] for part in group.split("/")]
+    factors = [sum(nested[: i + 1], []) for i in range(len(nested))]
+    return [
+        Term(":".join(of), tuple(of), inner.strip(), correlated == "|") for of in factors
+    ]
+
+
+def clean(frame: Any, names: Sequence[str], fills: dict | None = None) -> pd.DataFrame:
+    """Return the named columns as formulaic takes them: nullable numbers as floats, text as it is.
+
+    Args:
+        frame: a pandas data frame.
+        names: of columns; a name that is a number is its text.
+        fills: by column, what a missing value becomes; where there is none, it is refused.
+
+    ValueError: no data frame, no rows, a column that is absent or twice there, of dates or mixed
+        values, missing or infinite ones; it names column, row and remedy.
+    """
+    if not isinstance(frame, pd.DataFrame) or not len(frame):
+        given = "no rows" if isinstance(frame, pd.DataFrame) else type(frame).__name__
+        raise ValueError(f"frame: given {given}, expected a pandas.DataFrame (frame.to_pandas())")
+    labels, found = [str(name) for name in frame.columns], {}
+    for name in names:
+        if labels.count(name) != 1:
+            raise ValueError(f"frame: given {labels}, expected the column {name!r} in it once")
+        column = frame.iloc[:, labels.index(name)].reset_index(drop=True).infer_objects()
+        if fills and name in fills:
+            column = column.astype(float if np.isreal(fills[name]) else object)
+            column = column.fillna(fills[name])
+        if column.isna().any():
+            raise ValueError(
+                f"{name}: given nothing in {column.isna().sum()} rows, first in row "
+                f"{frame.index[column.isna()][0]!r}, expected a value in each: "
+                f"frame.dropna(subset=[{name!r}]), or missing='median'"
+            )
+        found[name] = _as_known(name, column, frame.index)
+    return pd.DataFrame(found, index=range(len(frame)))
+
+
+def _as_known(name, column, index):
+    """Return a column of floats, bools, text or a pandas Categorical."""
+    types = pd.api.types
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.rename_categories(column.cat.categories.astype(str))
+    if types.is_bool_dtype(column):
+        return column.astype(bool)
+    if types.is_numeric_dtype(column) and not types.is_complex_dtype(column):
+        column = column.astype(float)
+        if not np.isfinite(column).all():
+            bad = index[~np.isfinite(column)][0]
+            raise ValueError(f"{name}: given an infinite number in row {bad!r}, expected finite")
+        return column
+    if all(isinstance(one, str) for one in column):
+        return column.astype(object)
+    kinds = sorted({type(one).__name__ for one in column})
+    raise ValueError(
+        f"{name}: given {column.dtype} of {kinds}, expected numbers, bools or text; a date as a "
+        f"number: (frame[{name!r}] - frame[{name!r}].min()).dt.days; others: .astype(str)"
+    )
+
+
+def columns(
+    what: str | ModelSpec, frame: pd.DataFrame
+) -> tuple[Float[np.ndarray, "row column"], ModelSpec]:
+    """Return the columns of a right side, and the spec by which formulaic makes them again.
+
+    Args:
+        what: the right side, or the spec of earlier rows.
+        frame: of ``clean``.
+
+    ValueError: what formulaic cannot read or make, a level that earlier rows did not have.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataMismatchWarning)
+        try:
+            spec = what if isinstance(what, ModelSpec) else ModelSpec(formula=what)
+            made = spec.get_model_matrix(frame, na_action="raise")
+        except DataMismatchWarning as error:
+            raise ValueError(f"frame: given levels that are new, {error}".split("They")[0]) from error
+        except (FormulaicError, TypeError, ValueError) as error:
+            raise ValueError(f"formula: given {what}, expected formulaic's language: {error}") from error
+    array = np.asarray(made, np.float64)
+    if not np.isfinite(array).all():
+        bad = [n for n, ok in zip(made.columns, np.isfinite(array).all(axis=0), strict=True) if not ok]
+        raise ValueError(f"formula: given {bad}, which are not finite in every row")
+    return array, made.model_spec
+
+
+def variables(right: str) -> list[str]:
+    """Return the columns of a data frame that a right side needs."""
+    try:
+        return sorted(Formula(right).required_variables)
+    except FormulaicError as error:
+        raise ValueError(f"formula: given {right!r}, expected formulaic's language: {error}") from error
+
+
+def groups(
+    factors: Sequence[str], frame: pd.DataFrame, known: Sequence[str] | None = None
+) -> tuple[Int[np.ndarray, " row"], list[str]]:
+    """Return each row's group by index, and the groups' labels, new ones after those known.
+
+    Labels of a combination are joined by a colon; numbers that are whole lose their ".0".
+    """
+    texts = [
+        frame[name].map(lambda one: f"{one:g}" if isinstance(one, float) else str(one)).astype(str)
+        for name in factors
+    ]
+    joined = texts[0].str.cat(texts[1:], sep=":") if texts[1:] else texts[0]
+    seen = dict.fromkeys(joined)
+    numeric = len(factors) == 1 and pd.api.types.is_numeric_dtype(frame[factors[0]])
+    every = [*(known or sorted(seen, key=float if numeric else None))]
+    every += [one for one in seen if one not in {*every}]
+    return pd.Index(every).get_indexer(joined), every

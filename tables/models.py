@@ -1,0 +1,294 @@
+"""What a formula and a table say: ``model("invest ~ value + (value | firm)", frame)``.
+
+``written`` puts it into NumPyro's words, ``encode`` turns further rows into its arrays.
+"""
+
+from helpers import networks
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+import pandas as pd
+from formulaic import ModelSpec
+from jaxtyping import Float
+
+from tables import exact, families, formulas
+from tables.formulas import Term
+
+WIDE = 2.5  # of a default prior, in standard deviations of the outcome; on log and logit scales, 1
+OPTIONS = ("trials", "exposure", "offset", "weights", "censored")  # each names a column
+
+
+class Part(NamedTuple):
+    """A term of groups, as training rows have it."""
+
+    term: Term
+    spec: ModelSpec | None  # None: weights of a network
+    columns: tuple[str, ...]  # what differs by group
+    # where a level is taken: 0, or their mean where they may correlate and are never 0
+    center: Float[np.ndarray, " column"]
+    levels: list[str]
+    drawn: str = "offset"  # non-centred; "effect": as such; "level": about the common coefficients
+
+
+class Model(NamedTuple):
+    """A formula and what training rows taught; what is of the rows themselves is in ``data``."""
+
+    formula: str
+    family: str
+    outcome: str
+    common: ModelSpec
+    columns: tuple[str, ...]  # of coefficients
+    center: Float[np.ndarray, " column"]  # their means; 0 without an intercept
+    parts: tuple[Part, ...]
+    noise: ModelSpec | None
+    classes: list[str]
+    spread: tuple[float, float]  # mean and standard deviation of the outcome behind its link
+    network: networks.MLP | None
+    inputs: tuple[list[str], Any, Any]  # of the network: columns, their means and deviations
+    priors: dict[str, dist.Distribution]  # by parameter, in the table's units
+    options: dict[str, str]  # by option, its column
+    fills: dict  # by column, what a missing value becomes
+    data: dict
+    exact: bool  # whether effects of groups are integrated out
+
+    @property
+    def num_outputs(self) -> int:
+        """How many numbers a row's distribution is made of: one, or one a class but the first."""
+        return max(1, len(self.classes) - 1) if self.family == "categorical" else 1
+
+
+def model(
+    formula: str,
+    frame: pd.DataFrame,
+    *,
+    family: str = "normal",
+    network: networks.MLP | None = None,
+    priors: dict | None = None,
+    noise: str | None = None,
+    missing: str = "refuse",
+    **options: str,
+) -> Model:
+    """Return the model of a table that a formula asks for.
+
+    Default priors do not depend on how many columns there are. A coefficient is normal about 0, its
+    scale 2.5 standard deviations of the outcome over one of the column, where the outcome counts
+    for 1 on log and logit scales; the intercept, at the columns' means, about the outcome's mean.
+    Standard deviations of groups are half normal with the same scales. ``priors`` prints all.
+
+    Args:
+        formula: ``outcome ~ x + (x | group)``: formulaic's language, lme4's parentheses.
+        frame: the training rows.
+        family: of the outcome, one of ``families.FAMILIES``.
+        network: of the common columns, instead of a line. ``(1 | group)`` then adds a level to its
+            output, ``(head | group)`` gives each group a last layer, ``(network | group)`` weights
+            of all layers.
+        priors: NumPyro distributions, in the table's units, by the names that ``priors`` prints.
+        noise: right side of the log of the noise, such as ``"x"``, normal or Student t.
+        missing: "refuse", or "median": a missing number becomes the median, a text the most
+            frequent, here and later.
+        options: columns by what they are: ``trials`` of a binomial outcome; ``exposure``, by which
+            a rate is multiplied; ``offset``, added behind the link; ``weights``, powers of a row's
+            likelihood; ``censored``, 1 where the outcome is more than is written, -1 where less.
+
+    ValueError: whatever does not fit; it names column, row and remedy.
+    """
+    outcome, right, terms = formulas.parse(formula)
+    _check(family, network, noise, missing, options, terms)
+    sides = [right, noise or "1", *(t.inner for t in terms if t.inner not in formulas.WAYS)]
+    inputs = sorted({name for side in sides for name in formulas.variables(side)})
+    fills = _fills(frame, inputs) if missing == "median" else {}
+    factors = [name for term in terms for name in term.factors]
+    needed = dict.fromkeys([*inputs, *factors, *options.values(), outcome])
+    rows = formulas.clean(frame, [*needed], fills)
+    y, classes = families.outcome(family, outcome, rows[outcome])
+    x, common = formulas.columns(right, rows)
+    names = [name for name in common.column_names if family != "ordinal" or name != "Intercept"]
+    x, common_names = x[:, [common.column_names.index(name) for name in names]], names
+    constant = [n for n, sd in zip(names, x.std(axis=0), strict=True) if n != "Intercept" and not sd]
+    if constant:
+        raise ValueError(f"{constant[0]}: given one value in all rows, expected several")
+    nets = [name for name in names if name != "Intercept"] if network is not None else []
+    at = [names.index(name) for name in nets]
+    kept = [i for i in range(len(names)) if i not in at]
+    center = np.where("Intercept" in common.column_names, x.mean(axis=0), 0.0) * [n != "Intercept" for n in names]
+    made = Model(
+        formula, family, outcome, common, tuple(names[i] for i in kept), center[kept],
+        tuple(_part(term, rows) for term in terms),
+        formulas.columns(noise, rows)[1] if noise else None,
+        classes, (0.0, 1.0), network, (nets, x[:, at].mean(axis=0), x[:, at].std(axis=0)),
+        {}, options, fills, {}, False,
+    )  # fmt: skip
+    made = made._replace(data=encode(made, frame))
+    made = made._replace(spread=_spread(made))
+    defaults = default_priors(made)
+    if odd := [*({*(priors or {})} - {*defaults})]:
+        raise ValueError(f"priors: given {odd}, expected names among {[*defaults]}")
+    made = made._replace(priors=defaults | (priors or {}))
+    return exact.prepared(made) if exact.applies(made) else made
+
+
+def encode(made: Model, frame: pd.DataFrame) -> dict:
+    """Return the arrays of rows as training rows taught, in float64: ``x`` [row, column], ``z`` and
+    ``group`` by term, ``inputs`` of a network, ``offset`` and other options, ``y`` if it is there.
+
+    A group that training rows did not have has an index after theirs.
+
+    ValueError: a column that is absent, missing values, a level of a text that training rows did
+        not have.
+    """
+    sides = [made.common, made.noise, *(part.spec for part in made.parts)]
+    names = {str(name) for side in sides if side is not None for name in side.required_variables}
+    names |= {name for part in made.parts for name in part.term.factors} | {*made.options.values()}
+    there = [made.outcome] if made.outcome in map(str, getattr(frame, "columns", [])) else []
+    rows = formulas.clean(frame, [*dict.fromkeys([*sorted(names), *there])], made.fills)
+    x, spec = formulas.columns(made.common, rows)
+    columns = {name: x[:, [spec.column_names.index(name)]] for name in spec.column_names}
+    none = np.zeros((len(rows), 0))
+    data = {"x": np.hstack([none, *(columns[name] for name in made.columns)])}
+    if made.network is not None:
+        inputs, mean, sd = made.inputs
+        data["inputs"] = (np.hstack([columns[name] for name in inputs]) - mean) / sd
+    data["z"] = tuple(
+        none if part.spec is None else formulas.columns(part.spec, rows)[0] for part in made.parts
+    )
+    data["group"] = tuple(
+        np.asarray(formulas.groups(part.term.factors, rows, part.levels)[0], np.int32)
+        for part in made.parts
+    )
+    if made.noise is not None:
+        data["noise"] = formulas.columns(made.noise, rows)[0]
+    offset = np.zeros(len(rows))
+    for option, name in made.options.items():
+        values = families.option(option, name, rows[name])
+        if option in ("offset", "exposure"):
+            offset = offset + (np.log(values) if option == "exposure" else values)
+        else:
+            data[option] = values
+    data["offset"] = offset
+    if there:
+        data["y"] = families.outcome(made.family, made.outcome, rows[made.outcome], made.classes)[0]
+    if "y" in data and "trials" in data and (data["y"] > data["trials"]).any():
+        raise ValueError(f"{made.outcome}: given more than {made.options['trials']} in a row")
+    return data
+
+
+def _check(family, network, noise, missing, options, terms):
+    """Check everything of ``model`` that can be told without the frame."""
+    if family not in families.FAMILIES:
+        raise ValueError(f"family: given {family!r}, expected one of {[*families.FAMILIES]}")
+    if missing not in ("refuse", "median"):
+        raise ValueError(f"missing: given {missing!r}, expected 'refuse' or 'median'")
+    if network is not None and not isinstance(network, networks.MLP):
+        raise ValueError(f"network: given {network!r}, expected a networks.MLP")
+    allowed = {*OPTIONS} - ({"trials"} if family != "binomial" else set())
+    allowed -= {"exposure"} if families.FAMILIES[family].link != "log" else set()
+    allowed -= {"censored"} if family not in families.CENSORED else set()
+    if odd := {*options} - allowed:
+        raise ValueError(f"options: given {sorted(odd)}, expected of family {family!r} {allowed}")
+    if family == "binomial" and "trials" not in options:
+        raise ValueError("trials: given none, expected the column of a binomial outcome's trials")
+    if noise is not None and "noise" not in families.FAMILIES[family].extra:
+        raise ValueError(f"noise: given {noise!r}, expected None of family {family!r}")
+    if network is None and (of := [t.inner for t in terms if t.inner in formulas.WAYS]):
+        raise ValueError(f"formula: given ({of[0]} | ...), expected network=networks.MLP(...), too")
+
+
+def _fills(frame, names):
+    """Return what a missing value becomes, by column: the median, or what is most frequent."""
+    fills = {}
+    for name in names:
+        column = frame[name].dropna()
+        number = pd.api.types.is_numeric_dtype(column) and column.dtype != bool
+        fills[name] = float(column.median()) if number else column.mode().iloc[0]
+    return fills
+
+
+def _part(term, rows):
+    _, levels = formulas.groups(term.factors, rows)
+    if len(levels) < 2:
+        raise ValueError(f"{term.name}: given the one group {levels[0]!r}, expected several")
+    if term.inner in formulas.WAYS:
+        return Part(term, None, (), np.zeros(0), levels)
+    z, spec = formulas.columns(term.inner, rows)
+    names = spec.column_names
+    correlated = term.correlated and "Intercept" in names and len(names) > 1
+    beyond = (z.min(axis=0) > 0) | (z.max(axis=0) < 0)  # a level there would be a guess
+    center = np.where(beyond, z.mean(axis=0), 0) * [correlated and n != "Intercept" for n in names]
+    return Part(term, spec, tuple(names), center, levels)
+
+
+def _spread(made):
+    """Return mean and standard deviation of the outcome behind its link."""
+    y, link = made.data["y"], families.FAMILIES[made.family].link
+    if link == "identity":
+        return float(y.mean()), float(y.std())
+    if made.family in ("categorical", "ordinal"):
+        return 0.0, 1.0
+    if link == "log":
+        return float(np.log(max(y.sum(), 0.5) / np.exp(made.data["offset"]).sum())), 1.0
+    of = made.data.get("trials", np.ones(len(y)))
+    share = (y.sum() + 0.5) / (of.sum() + 1)
+    return float(np.log(share / (1 - share))), 1.0
+
+
+def default_priors(made: Model) -> dict[str, dist.Distribution]:
+    """Return the default prior of each parameter, by name, in the table's units."""
+    mean, sd = made.spread
+    x, found = made.data["x"], {}
+    for i, name in enumerate(made.columns):
+        here = name == "Intercept"
+        scale = WIDE * sd / (1 if here else x[:, i].std())
+        found[name] = dist.Normal(mean if here else 0.0, float(scale))
+    for part, z in zip(made.parts, made.data["z"], strict=True):
+        of = f"sd_{part.term.name}"
+        for i, name in enumerate(part.columns):
+            scale = WIDE * sd / (1 if name == "Intercept" else max(z[:, i].std(), 1e-9))
+            found[f"{of}[{name}]"] = dist.HalfNormal(float(scale))
+        if part.term.correlated and len(part.columns) > 1:
+            size = len(part.columns) * made.num_outputs
+            found[f"correlation_{part.term.name}"] = dist.LKJCholesky(size, 1.0)
+        found |= {f"{of}[{leaf}]": dist.HalfNormal(1.0) for leaf in leaves(made, part)}
+    if made.network is not None:
+        found |= {f"sd_network[{leaf}]": dist.HalfNormal(WIDE) for leaf in leaves(made)}
+    extra = {
+        "degrees": dist.Gamma(2.0, 0.1), "dispersion": dist.HalfNormal(1.0),
+        "inflation": dist.Beta(1.0, 1.0),
+    }  # fmt: skip
+    for name in families.FAMILIES[made.family].extra:
+        if name == "noise" and made.noise is not None:
+            for i, column in enumerate(made.noise.column_names):
+                scale = 1.0 if column == "Intercept" else made.data["noise"][:, i].std()
+                loc = float(np.log(sd)) if column == "Intercept" else 0.0
+                found[f"noise[{column}]"] = dist.Normal(loc, float(WIDE / scale))
+        elif name == "noise":
+            found["noise"] = dist.HalfNormal(WIDE * sd)
+        elif name in extra:
+            found[name] = extra[name]
+    return found
+
+
+def layout(made: Model) -> tuple[Any, int, list[str], np.ndarray, np.ndarray]:
+    """Return how a network's weights lie in one vector: the function that takes it apart, its
+    length, the leaves' names, each weight's leaf by index, and what each is multiplied by, which
+    for a kernel is one over the root of its inputs.
+    """
+    network = made.network.clone(num_outputs=made.num_outputs)
+    unravel, size = networks.weights_of(network, len(made.inputs[0]))
+    parts = jax.tree_util.tree_leaves_with_path(unravel(np.zeros(size, np.float32))["params"])
+    names = [jax.tree_util.keystr(at, simple=True, separator=".") for at, _ in parts]
+    leaf = np.repeat(np.arange(len(parts)), [part.size for _, part in parts])
+    unit = [1 / part.shape[0] ** 0.5 if part.ndim == 2 else 1.0 for _, part in parts]
+    return unravel, size, names, leaf, np.array(unit)[leaf]
+
+
+def leaves(made: Model, part: Part | None = None) -> list[str]:
+    """Return the leaves of a network's weights that differ by group in a term; all without one."""
+    if part is not None and part.spec is not None:
+        return []
+    names = layout(made)[2]
+    last = names[-1].split(".")[0]
+    head = part is not None and part.term.inner == "head"
+    return [name for name in names if not head or name.startswith(last)]
