@@ -71,7 +71,9 @@ def of(model: Callable[[Any], None], data: Any) -> Found:
     return Found(log_density, shapes, model)
 
 
-def constrained(found: Found, draws: dict, data: Any) -> dict:
+def constrained(
+    found: Found, draws: dict, data: Any, keep: Callable[[str], bool] = bool
+) -> dict:
     """Return draws as the model has them, deterministic sites among them: NumPy arrays by site,
     leading axes [chain, draw].
 
@@ -79,6 +81,7 @@ def constrained(found: Found, draws: dict, data: Any) -> dict:
         found: the model.
         draws: unconstrained, by site, leading axes [chain, draw], as ``mcmc.sample`` returns them.
         data: what the model takes.
+        keep: whether a site, by its name, is returned.
 
     ValueError: other sites than the model's, leading axes that differ.
     """
@@ -87,7 +90,8 @@ def constrained(found: Found, draws: dict, data: Any) -> dict:
     checks.leading("draws", draws, ("chain", "draw"))
 
     def one(position):
-        return constrain_fn(found.model, (data,), {}, position, return_deterministic=True)
+        sites = constrain_fn(found.model, (data,), {}, position, return_deterministic=True)
+        return {name: site for name, site in sites.items() if keep(name)}
 
     program = jax.jit(jax.vmap(one))  # a chain at a time, which is what room it takes
     num_chains = len(jax.tree.leaves(draws)[0])

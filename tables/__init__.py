@@ -1,7 +1,23 @@
-"""For a table of one's own: rows in groups to arrays, a network or a linear model a group,
-predictions, a file.
+"""For a table of one's own: ``tables.model``, ``tables.fit``, and what is asked of a fit.
 
-It stands on ``helpers``, which knows nothing of it. ``frames`` turns a data frame into arrays, and
-``columns`` checks what it is given. ``multilevel`` has the model, and ``forward`` its outputs.
-``files`` keeps a posterior. The chapter ``your-table`` uses them from end to end.
+It stands on ``helpers``, which knows nothing of it. ``formulas`` reads formula and data frame,
+``families`` has the outcomes, ``models`` what training rows teach, ``written`` the model in
+NumPyro's words, ``exact`` normal outcomes without their effects, ``fits`` samples, ``answers``
+answers.
 """
+
+from tables.answers import average, compare, predict, prior_predictive, priors, summary
+from tables.fits import fit, load
+from tables.models import model
+
+__all__ = [
+    "average",
+    "compare",
+    "fit",
+    "load",
+    "model",
+    "predict",
+    "prior_predictive",
+    "priors",
+    "summary",
+]

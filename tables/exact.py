@@ -41,31 +41,28 @@ def applies(made: Any) -> bool:
     )
 
 
-def prepared(made: Any) -> Any:
-    """Return the model with the sums of its table."""
-    data = made.data
-    x, y = data["x"] - made.center, data["y"] - data["offset"]
+def sums(made: Any, weights: np.ndarray) -> Sums:
+    """Return the sums of a model's table over rows of weight 1; others have weight 0."""
+    data, kept = made.data, weights > 0
+    x, y = ((data["x"] - made.center)[kept], (data["y"] - data["offset"])[kept])
     least = np.linalg.lstsq(x, y, rcond=None)[0]
     r = y - x @ least
-    blocks = [z - part.center for z, part in zip(data["z"], made.parts, strict=True)]
+    parts = [
+        ((z - part.center)[kept], group[kept], len(part.levels))
+        for z, part, group in zip(data["z"], made.parts, data["group"], strict=True)
+    ]
     if crossed(made):
-        one = [
-            (np.eye(len(part.levels))[group][:, :, None] * z[:, None]).reshape(len(y), -1)
-            for part, group, z in zip(made.parts, data["group"], blocks, strict=True)
-        ]
+        one = [(np.eye(n)[of][:, :, None] * z[:, None]).reshape(len(y), -1) for z, of, n in parts]
         z, group, size = np.hstack(one), np.zeros(len(y), int), 1
     else:
-        z, group, size = np.hstack(blocks), data["group"][0], len(made.parts[0].levels)
+        z, group, size = np.hstack([z for z, *_ in parts]), *parts[0][1:]
 
     def summed(right):
-        found = np.zeros((size, z.shape[1], right.shape[1]))
-        for i in range(z.shape[1]):
-            for j in range(right.shape[1]):
-                found[:, i, j] = np.bincount(group, z[:, i] * right[:, j], size)
-        return found
+        of = [np.bincount(group, a * b, size) for a in z.T for b in right.T]
+        return np.stack(of, axis=-1).reshape(size, z.shape[1], right.shape[1])
 
-    sums = Sums(summed(z), summed(x), summed(r[:, None])[..., 0], x.T @ x, r @ r, least, len(y))
-    return made._replace(exact=True, data=data | {"exact": sums})
+    each = summed(z), summed(x), summed(r[:, None])[..., 0]
+    return Sums(*each, x.T @ x, r @ r, least, float(len(y)))
 
 
 def crossed(made: Any) -> bool:
@@ -74,23 +71,23 @@ def crossed(made: Any) -> bool:
 
 
 def log_density(
-    made: Any, sums: Sums, mean: Array, noise: Array, lowers: list[Array]
+    made: Any, table: Sums, mean: Array, noise: Array, lowers: list[Array]
 ) -> Float[Array, ""]:
     """Return the log density of the outcome, effects integrated out, up to a constant.
 
     Args:
         made: the model.
-        sums: of its table.
+        table: its table.
         mean: the coefficients [column, 1].
         noise: standard deviation of a row.
         lowers: by term, what its effects' covariance is the square of.
     """
-    _, lower, along = _conditional(made, sums, mean, noise, lowers)
-    apart = mean[:, 0] - sums.least
-    squares = (sums.rr + apart @ sums.xx @ apart) / noise**2
+    _, lower, along = _conditional(made, table, mean, noise, lowers)
+    apart = mean[:, 0] - table.least
+    squares = (table.rr + apart @ table.xx @ apart) / noise**2
     diagonal = jnp.diagonal(lower, axis1=-2, axis2=-1)
     return (
-        -sums.num_rows * jnp.log(noise)
+        -table.num_rows * jnp.log(noise)
         - 0.5 * squares
         - jnp.log(diagonal).sum()
         + 0.5 * (along**2).sum()
@@ -98,12 +95,12 @@ def log_density(
 
 
 def draw(
-    key: Array, made: Any, sums: Sums, mean: Array, noise: Array, lowers: list[Array]
+    key: Array, made: Any, table: Sums, mean: Array, noise: Array, lowers: list[Array]
 ) -> list[Float[Array, "level column"]]:
     """Draw the effects of each term from what they are given everything else; arguments as of
     ``log_density``.
     """
-    together, lower, along = _conditional(made, sums, mean, noise, lowers)
+    together, lower, along = _conditional(made, table, mean, noise, lowers)
     aim = (along + jax.random.normal(key, along.shape))[..., None]
     unit = jax.scipy.linalg.solve_triangular(lower, aim, lower=True, trans=1)[..., 0]
     effects = unit @ together.T
@@ -116,7 +113,7 @@ def draw(
     ]
 
 
-def _conditional(made, sums, mean, noise, lowers):
+def _conditional(made, table, mean, noise, lowers):
     """Return the effects' matrix, the Cholesky factor of their precision, in its units, and their
     mean along it.
     """
@@ -124,8 +121,8 @@ def _conditional(made, sums, mean, noise, lowers):
         each = [[low] * len(part.levels) for part, low in zip(made.parts, lowers, strict=True)]
         lowers = sum(each, [])
     together = jax.scipy.linalg.block_diag(*lowers)
-    left = sums.zr - sums.zx @ (mean[:, 0] - sums.least)
-    precision = jnp.eye(len(together)) + together.T @ sums.zz @ together / noise**2
+    left = table.zr - table.zx @ (mean[:, 0] - table.least)
+    precision = jnp.eye(len(together)) + together.T @ table.zz @ together / noise**2
     lower = jnp.linalg.cholesky(precision)
     aim = (left @ together / noise**2)[..., None]
     return together, lower, jax.scipy.linalg.solve_triangular(lower, aim, lower=True)[..., 0]

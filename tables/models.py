@@ -17,7 +17,7 @@ from jaxtyping import Float
 from tables import exact, families, formulas
 from tables.formulas import Term
 
-WIDE = 2.5  # of a default prior, in standard deviations of the outcome; on log and logit scales, 1
+WIDE = 2.5  # scale of default priors, behind a log or logit link; before an identity, of a slope's
 OPTIONS = ("trials", "exposure", "offset", "weights", "censored")  # each names a column
 
 
@@ -51,6 +51,7 @@ class Model(NamedTuple):
     priors: dict[str, dist.Distribution]  # by parameter, in the table's units
     options: dict[str, str]  # by option, its column
     fills: dict  # by column, what a missing value becomes
+    rows: pd.DataFrame  # the training rows, their columns of the model
     data: dict
     exact: bool  # whether effects of groups are integrated out
 
@@ -74,9 +75,10 @@ def model(
     """Return the model of a table that a formula asks for.
 
     Default priors do not depend on how many columns there are. A coefficient is normal about 0, its
-    scale 2.5 standard deviations of the outcome over one of the column, where the outcome counts
-    for 1 on log and logit scales; the intercept, at the columns' means, about the outcome's mean.
-    Standard deviations of groups are half normal with the same scales. ``priors`` prints all.
+    scale 2.5 standard deviations of the outcome over one of the column; the intercept, at the
+    columns' means, about the outcome's mean. Standard deviations of groups and of the noise are
+    half normal, their scale one such ratio. Behind a log or logit link the outcome's standard
+    deviation counts for 1, in groups for 2.5. ``priors`` prints all.
 
     Args:
         formula: ``outcome ~ x + (x | group)``: formulaic's language, lme4's parentheses.
@@ -119,7 +121,7 @@ def model(
         tuple(_part(term, rows) for term in terms),
         formulas.columns(noise, rows)[1] if noise else None,
         classes, (0.0, 1.0), network, (nets, x[:, at].mean(axis=0), x[:, at].std(axis=0)),
-        {}, options, fills, {}, False,
+        {}, options, fills, rows, {}, False,
     )  # fmt: skip
     made = made._replace(data=encode(made, frame))
     made = made._replace(spread=_spread(made))
@@ -127,7 +129,9 @@ def model(
     if odd := [*({*(priors or {})} - {*defaults})]:
         raise ValueError(f"priors: given {odd}, expected names among {[*defaults]}")
     made = made._replace(priors=defaults | (priors or {}))
-    return exact.prepared(made) if exact.applies(made) else made
+    if not exact.applies(made):
+        return made
+    return made._replace(exact=True, data=made.data | {"exact": exact.sums(made, np.ones(len(y)))})
 
 
 def encode(made: Model, frame: pd.DataFrame) -> dict:
@@ -238,6 +242,7 @@ def default_priors(made: Model) -> dict[str, dist.Distribution]:
     """Return the default prior of each parameter, by name, in the table's units."""
     mean, sd = made.spread
     x, found = made.data["x"], {}
+    wide = 1.0 if families.FAMILIES[made.family].link == "identity" else WIDE
     for i, name in enumerate(made.columns):
         here = name == "Intercept"
         scale = WIDE * sd / (1 if here else x[:, i].std())
@@ -245,7 +250,7 @@ def default_priors(made: Model) -> dict[str, dist.Distribution]:
     for part, z in zip(made.parts, made.data["z"], strict=True):
         of = f"sd_{part.term.name}"
         for i, name in enumerate(part.columns):
-            scale = WIDE * sd / (1 if name == "Intercept" else max(z[:, i].std(), 1e-9))
+            scale = wide * sd / (1 if name == "Intercept" else max(z[:, i].std(), 1e-9))
             found[f"{of}[{name}]"] = dist.HalfNormal(float(scale))
         if part.term.correlated and len(part.columns) > 1:
             size = len(part.columns) * made.num_outputs
@@ -264,7 +269,7 @@ def default_priors(made: Model) -> dict[str, dist.Distribution]:
                 loc = float(np.log(sd)) if column == "Intercept" else 0.0
                 found[f"noise[{column}]"] = dist.Normal(loc, float(WIDE / scale))
         elif name == "noise":
-            found["noise"] = dist.HalfNormal(WIDE * sd)
+            found["noise"] = dist.HalfNormal(sd)
         elif name in extra:
             found[name] = extra[name]
     return found

@@ -189,7 +189,9 @@ def in_units(made: Model, values: dict, lowers: list[Any]) -> dict[str, Array]:
     that are 0.
     """
     mean, names = values["mean"], [*made.columns]
-    found = {"exact": {"mean": mean, "lowers": lowers}} if made.exact else {}
+    found = {}
+    if made.exact:
+        found["exact"] = {"mean": mean, "lowers": lowers, "noise": values["noise"]}
     if "Intercept" in names:
         mean = mean.at[names.index("Intercept")].add(-made.center @ mean)
     found["coefficient"] = mean if made.family == "categorical" else mean[:, 0]
@@ -224,3 +226,31 @@ def to_zero(part: Part) -> np.ndarray:
     if "Intercept" in part.columns:
         move[part.columns.index("Intercept")] -= part.center
     return move
+
+
+def values_of(made: Model, draw: dict[str, Array], data: dict) -> dict:
+    """Return what ``output`` and ``families.distribution`` take of one draw, in the table's units.
+
+    Args:
+        made: the model.
+        draw: what ``in_units`` returned, by name.
+        data: rows, as ``models.encode`` returns them.
+    """
+    extra = families.FAMILIES[made.family].extra
+    values = {name: draw[name] for name in (*extra, "network") if name in draw}
+    if made.noise is not None:
+        values["noise"] = jnp.exp(data["noise"] @ draw["noise"])
+    values["mean"] = draw["coefficient"].reshape(len(made.columns), made.num_outputs)
+    effects = [draw[f"effect_{part.term.name}"] for part in made.parts]
+    values["effect"] = [
+        effect if part.spec is None else effect.reshape(-1, len(part.columns), made.num_outputs)
+        for effect, part in zip(effects, made.parts, strict=True)
+    ]
+    return values
+
+
+def outcomes(made: Model, draw: dict[str, Array], data: dict) -> dist.Distribution:
+    """Return the distribution of each row's outcome under one draw; arguments as of ``values_of``.
+    """
+    values = values_of(made, draw, data)
+    return families.distribution(made.family, output(made, values, data), values, data)

@@ -1,0 +1,302 @@
+"""A model of a table, sampled: ``fit(key, model)``, which says whether it can be used; what it will
+cost; and a fit from a file.
+"""
+
+from helpers import checks, diagnostics, mcmc, numpyro_models
+from helpers.common import stack, take
+from helpers.diagnostics import Check, arviz
+from helpers.hmc import Stats
+from helpers.mcmc import Posterior
+
+import time
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from arviz import InferenceData
+from jaxtyping import Array, Float, Key
+from scipy.special import logsumexp
+
+from tables import exact, families, formulas, written
+from tables.models import Model
+
+PILOT = 100  # draws of each chain, by which it is decided how effects are drawn
+PINNED = 0.35  # share of its variance that a group's level keeps when its rows are seen: at most
+ROWS = 50  # of a group on average, from which it is first taken to be pinned
+STATS = ("lp", "diverging", "acceptance_rate", "energy", "n_steps")  # ArviZ's names of ``Stats``
+SEEN = 100  # rows whose predictions are checked
+
+
+class Fit(NamedTuple):
+    """Draws of a model's posterior."""
+
+    model: Model
+    data: InferenceData  # groups posterior, sample_stats, observed_data; ``to_netcdf`` keeps it
+    check: Check  # whether it can be used
+
+
+def fit(
+    key: Key[Array, ""],
+    model: Model,
+    *,
+    num_warmup: int = 300,
+    num_samples: int = 1000,
+    num_chains: int = 4,
+    target_acceptance: float = 0.9,
+    progress: bool | None = None,
+) -> Fit:
+    """Draw from a model's posterior in float64; print the verdict, and warn where it is not good.
+
+    Effects of groups are integrated out where that is exact and fast, and drawn after. Others are
+    drawn non-centred, and after a hundred draws once more about the common coefficients, where the
+    rows of a group pin it.
+
+    Args:
+        key: for everything that is random.
+        model: of ``models.model``.
+        num_warmup, num_samples, num_chains, target_acceptance, progress: as of ``mcmc.sample``.
+
+    ValueError: fewer than two chains or a hundred draws.
+    FloatingPointError: as ``mcmc.sample``.
+    """
+    checks.count(least=2, num_chains=num_chains)
+    checks.count(least=PILOT, num_samples=num_samples)
+    lengths = dict(num_warmup=num_warmup, target_acceptance=target_acceptance, progress=progress)
+    key_pilot, key_run, key_effects = jax.random.split(key, 3)
+    with jax.enable_x64(True):
+        model = _guess(model)
+        found, posterior = _sampled(key_pilot, model, num_chains, PILOT, lengths)
+        drawn = _choice(model, kept(model, found, posterior))
+        if drawn != [part.drawn for part in model.parts]:
+            model = _with(model, drawn)
+            found, posterior = _sampled(key_run, model, num_chains, num_samples, lengths)
+        else:
+            more = num_samples - PILOT
+            posterior = mcmc.extend(
+                posterior, found.log_density, more, data=model.data, progress=progress
+            ) if more else posterior
+        draws = kept(model, found, posterior)
+        if model.exact:
+            draws |= _effects(key_effects, model, draws.pop("exact"))
+        check = _checked(model, posterior, draws)
+    print(diagnostics.describe(check))
+    if not check.ok:
+        warnings.warn(f"not to be used: {'; '.join(check.reasons)}", stacklevel=2)
+    return Fit(model, _inference_data(model, draws, posterior), check)
+
+
+def _guess(model):
+    """Return the model with a single factor of many rows a group drawn about the common level."""
+    if model.exact or len(model.parts) != 1 or model.parts[0].spec is None:
+        return model
+    rows = len(model.data["y"]) / len(model.parts[0].levels)
+    return _with(model, ["level" if rows >= ROWS else "offset"])
+
+
+def _with(model, drawn):
+    parts = [part._replace(drawn=how) for part, how in zip(model.parts, drawn, strict=True)]
+    return model._replace(parts=tuple(parts))
+
+
+def _sampled(key, model, num_chains, num_samples, lengths):
+    """Return the NumPyro model as a density, and its posterior."""
+    key_starts, key_chains = jax.random.split(key)
+    found = numpyro_models.of(written.written(model), model.data)
+    starts = mcmc.normal_starts(key_starts, found.shapes, (num_chains,), scale=0.3)
+    return found, mcmc.sample(
+        key_chains,
+        found.log_density,
+        starts,
+        data=model.data,
+        num_samples=num_samples,
+        **lengths,
+    )
+
+
+def kept(model: Model, found: numpyro_models.Found, posterior: Posterior) -> dict:
+    """Return what is kept of draws, in the table's units, by name: leading axes [chain, draw]."""
+    latent = {*found.shapes}
+    return numpyro_models.constrained(
+        found, posterior.draws, model.data, lambda name: name not in latent and name != "outcome"
+    )
+
+
+def _choice(model, draws):
+    """Return how each term's effects are drawn, by what a pilot says of them."""
+    if model.exact:
+        return [part.drawn for part in model.parts]
+    found, own, about = ["offset"] * len(model.parts), {}, {}
+    for i, part in enumerate(model.parts):
+        if part.spec is None:
+            continue
+        effect, sd = draws[f"effect_{part.term.name}"], draws[f"sd_{part.term.name}"]
+        at = [model.columns.index(n) for n in part.columns if n in model.columns]
+        common = np.zeros((*effect.shape[:2], 1, *effect.shape[3:]))
+        if "Intercept" in part.columns and len(at) == len(part.columns):
+            common = draws["coefficient"][:, :, None, at]
+            about[i] = _share_kept(effect + common, sd)
+        own[i] = _share_kept(effect, sd)
+    for i, share in own.items():
+        found[i] = "effect" if share < PINNED else "offset"
+    if about and min(about.values()) < PINNED:  # of factors that cross, one takes the level
+        found[min(about, key=about.get)] = "level"
+    return found
+
+
+def _share_kept(effect, sd):
+    """Return the share of its variance that a group keeps, on average."""
+    within = effect.var(axis=1).mean(axis=0)  # chains need not agree yet
+    return float(np.mean(within / (sd**2).mean(axis=(0, 1))))
+
+
+def _effects(key, model, inner):
+    """Draw the effects that were integrated out, in the table's units."""
+    sums = model.data["exact"]
+
+    def one(key, inner):
+        effects = exact.draw(key, model, sums, inner["mean"], inner["noise"], inner["lowers"])
+        return {
+            f"effect_{part.term.name}": effect @ written.to_zero(part).T
+            for part, effect in zip(model.parts, effects, strict=True)
+        }
+
+    keys = jax.random.split(key, inner["noise"].shape)
+    return jax.tree.map(np.asarray, jax.jit(jax.vmap(jax.vmap(one)))(keys, inner))
+
+
+def _checked(model, posterior, draws):
+    """Return the verdict: of the output for some rows, and of every parameter that is named."""
+    every = np.arange(len(model.data["y"]))
+    some = every[:: -(-len(every) // SEEN)]
+    rows = {
+        name: jax.tree.map(lambda a: a[some], part)
+        for name, part in model.data.items()
+        if name != "exact"
+    }
+
+    def one(draw):
+        return written.output(model, written.values_of(model, draw, rows), rows)
+
+    behind = np.asarray(jax.jit(jax.vmap(jax.vmap(one)))(draws))
+    named = {
+        name: draw
+        for name, draw in draws.items()
+        if not name.startswith(("effect", "network", "correlation"))
+    }
+    return diagnostics.check(posterior, behind, parameters=named)
+
+
+def _inference_data(model, draws, posterior):
+    """Return draws as ArviZ has them, with names of columns and groups."""
+    dims, coords = {"coefficient": ["column"]}, {"column": list(model.columns)}
+    for part in model.parts:
+        name = part.term.name
+        coords[name] = part.levels
+        dims[f"effect_{name}"] = [name]
+        if part.spec is not None:
+            of = f"{name}_column"
+            coords[of] = list(part.columns)
+            dims |= {f"effect_{name}": [name, of], f"sd_{name}": [of]}
+    if model.noise is not None:
+        dims["noise"], coords["noise_column"] = ["noise_column"], list(model.noise.column_names)
+    if model.family == "categorical":
+        coords["class"] = model.classes[1:]
+        of_class = ["coefficient", *(f"{a}_{p.term.name}" for p in model.parts for a in ("sd", "effect"))]
+        dims |= {name: [*dims.get(name, []), "class"] for name in of_class}
+    stats = dict(zip(STATS, map(np.asarray, posterior.stats), strict=True))
+    return arviz.from_dict(
+        draws,
+        sample_stats=stats,
+        observed_data={model.outcome: model.data["y"]},
+        coords=coords,
+        dims=dims,
+        attrs={"formula": model.formula, "family": model.family},
+    )
+
+
+def load(path: Path | str, model: Model) -> Fit:
+    """Return a fit that ``fit.data.to_netcdf`` kept, of a model made again of the same rows.
+
+    ValueError: no such file, one of another model.
+    """
+    try:
+        data = arviz.from_netcdf(str(path))
+        said = data.attrs["formula"], data.attrs["family"]
+        y = data.observed_data[model.outcome].values
+        draws = {name: values.values for name, values in data.posterior.items()}
+        stats = [data.sample_stats[name].values for name in STATS]
+    except Exception as error:  # of the file system, HDF5 or xarray: the remedy is the same
+        what = f"{type(error).__name__}: {error}"
+        raise ValueError(f"path: given {path}, expected a fit of {model.formula}; {what}") from error
+    if said != (model.formula, model.family) or not np.array_equal(y, model.data["y"]):
+        raise ValueError(f"path: given a fit of {said}, expected {model.formula}, of these rows")
+    with jax.enable_x64(True):
+        return Fit(model, data, _checked(model, Posterior(None, Stats(*stats)), draws))
+
+
+def left_out(key: Key[Array, ""], fit: Fit, by: str, num_parts: int = 10) -> np.ndarray:
+    """Return the log predictive density of each row, [row], by fits without its group.
+
+    Groups are left out one by one, or in so many parts where there are more. The fits run side by
+    side, each as long as the first, and say whether they can be used.
+
+    Args:
+        key: for everything that is random.
+        fit: of all rows.
+        by: the column that says which rows are of one group.
+        num_parts: how many fits, at most.
+
+    ValueError: a column that is not one of the model's groups.
+    """
+    model, factors = fit.model, {name for part in fit.model.parts for name in part.term.factors}
+    if by not in factors:
+        raise ValueError(f"by: given {by!r}, expected one of {sorted(factors)}")
+    key_parts, key_starts, key_chains, key_effects = jax.random.split(key, 4)
+    group, names = formulas.groups((by,), model.rows)
+    order = np.asarray(jax.random.permutation(key_parts, len(names)))
+    part = (order % min(num_parts, len(names)))[group]
+    weights = [model.data.get("weights", 1.0) * (part != i) for i in range(part.max() + 1)]
+    sums = [exact.sums(model, one) for one in weights] if model.exact else weights
+    of, tasks = "exact" if model.exact else "weights", stack(sums)
+    sizes = fit.data.posterior.sizes
+    with jax.enable_x64(True):
+        found = numpyro_models.of(written.written(model), model.data)
+        starts = mcmc.normal_starts(key_starts, found.shapes, (len(sums), sizes["chain"]), 0.3)
+        posterior = mcmc.sample(
+            key_chains,
+            lambda position, task, data: found.log_density(position, data | {of: task}),
+            starts,
+            tasks=tasks,
+            data=model.data,
+            num_samples=sizes["draw"],
+            target_acceptance=0.9,
+        )
+        density, behind = np.zeros(len(group)), []
+        for i, task in enumerate(sums):
+            one = model._replace(data=model.data | {of: task})
+            draws = kept(one, found, Posterior(take(posterior.draws, i), None))
+            if model.exact:
+                draws |= _effects(jax.random.fold_in(key_effects, i), one, draws.pop("exact"))
+            behind += [draws["coefficient"]]
+            each = log_likelihood(one, draws)
+            density = np.where(part == i, logsumexp(each, axis=(0, 1)), density)
+        check = diagnostics.check(posterior, np.stack(behind))
+    print(f"without a part of {by}:", diagnostics.describe(check))
+    return density - np.log(sizes["chain"] * sizes["draw"])
+
+
+def log_likelihood(model: Model, draws: dict) -> Float[np.ndarray, "chain draw row"]:
+    """Return the log density of each training row's outcome under each draw."""
+    rows = {name: part for name, part in model.data.items() if name != "exact"}
+
+    def one(draw):
+        found = written.outcomes(model, draw, rows)
+        return families.log_likelihood(found, rows["y"], rows)
+
+    return np.asarray(jax.jit(lambda of: jax.lax.map(lambda c: jax.lax.map(one, c), of))(draws))
+
+
+def cost(model: Model) -> dict[str, tuple[float, float]]:
+    ...
