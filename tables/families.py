@@ -57,7 +57,7 @@ def distribution(
     if family == "bernoulli":
         return dist.BernoulliLogits(one)
     if family == "binomial":
-        return dist.BinomialLogits(one, total_count=data["trials"])
+        return dist.BinomialLogits(one, total_count=data["trials"].astype(int))
     if family == "normal":
         return dist.Normal(one, values["noise"])
     if family == "student t":
@@ -82,7 +82,7 @@ def log_likelihood(
     where the table says that it is a bound: 1 for more than is written, -1 for less.
     """
     if "censored" not in data:
-        return found.log_prob(y)
+        return found.log_prob(y.astype(int) if found.support.is_discrete else y)
     above, below = data["censored"] > 0, data["censored"] < 0
     right = dist.RightCensoredDistribution(found, above).log_prob(y)
     return jnp.where(below, dist.LeftCensoredDistribution(found, below).log_prob(y), right)
