@@ -71,9 +71,7 @@ def of(model: Callable[[Any], None], data: Any) -> Found:
     return Found(log_density, shapes, model)
 
 
-def constrained(
-    found: Found, draws: dict, data: Any, keep: Callable[[str], bool] = bool
-) -> dict:
+def constrained(found: Found, draws: dict, data: Any, keep: Callable[[str], bool] = bool) -> dict:
     """Return draws as the model has them, deterministic sites among them: NumPy arrays by site,
     leading axes [chain, draw].
 
@@ -93,7 +91,8 @@ def constrained(
         sites = constrain_fn(found.model, (data,), {}, position, return_deterministic=True)
         return {name: site for name, site in sites.items() if keep(name)}
 
-    program = jax.jit(jax.vmap(one))  # a chain at a time, which is what room it takes
+    # a chain at a time, fifty draws at once: what room it takes
+    program = jax.jit(lambda chain: jax.lax.map(one, chain, batch_size=50))
     num_chains = len(jax.tree.leaves(draws)[0])
     chains = [program({name: leaf[i] for name, leaf in draws.items()}) for i in range(num_chains)]
     return jax.tree.map(lambda *parts: np.stack(parts), *chains)

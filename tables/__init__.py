@@ -7,12 +7,13 @@ answers.
 """
 
 from tables.answers import average, compare, predict, prior_predictive, priors, summary
-from tables.fits import fit, load
+from tables.fits import cost, fit, load
 from tables.models import model
 
 __all__ = [
     "average",
     "compare",
+    "cost",
     "fit",
     "load",
     "model",

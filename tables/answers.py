@@ -1,7 +1,6 @@
 """What is asked of a fit: its numbers, the next rows, another model, a column's part in it."""
 
 from helpers import checks
-from helpers.common import take
 from helpers.diagnostics import arviz
 
 import warnings
@@ -17,7 +16,7 @@ from jaxtyping import Array, Float, Key
 from numpyro import handlers
 
 from tables import families, fits, formulas, models, written
-from tables.fits import Fit
+from tables.fits import Fit, mapped
 from tables.models import Model
 
 CANDIDATES = 200  # effects of a new group that its rows choose among, in each draw
@@ -52,7 +51,9 @@ def summary(fit: Fit, term: str | None = None) -> pd.DataFrame:
         if name != "network":
             found |= _named(name, values)
     table = arviz.summary(arviz.from_dict(found), kind="all", round_to="none").loc[[*found]]
-    low, high = zip(*(np.quantile(values, [0.025, 0.975]) for values in found.values()), strict=True)
+    low, high = zip(
+        *(np.quantile(values, [0.025, 0.975]) for values in found.values()), strict=True
+    )
     kept = table[["mean", "sd"]].assign(**{"2.5 %": low, "97.5 %": high})
     return kept.assign(**{"R-hat": table["r_hat"], "ESS": table["ess_bulk"]})
 
@@ -66,7 +67,9 @@ def _named(name, values):
             continue
         inside = ", ".join(str(values[axis].values[i]) for axis, i in zip(axes, at, strict=True))
         plain = name in ("coefficient",) or name.startswith("effect_")
-        found[inside if plain else f"{name}[{inside}]" if inside else name] = values.values[..., *at]
+        found[inside if plain else f"{name}[{inside}]" if inside else name] = values.values[
+            ..., *at
+        ]
     return found
 
 
@@ -106,7 +109,7 @@ def predict(
         draws = {name: values.values for name, values in fit.data.posterior.items()}
         sizes = draws["coefficient"].shape[:2]
         keys = jax.random.split(key, sizes)
-        mean, outcome, weight = _mapped(draw_one, keys, draws)
+        mean, outcome, weight = mapped(draw_one, keys, draws)
     if given is None:
         return Forecast(mean, outcome)
     log_weights, pareto_k = arviz.psislw(weight.ravel())
@@ -128,14 +131,6 @@ def _rows(data, at):
     """Return some of the rows that ``models.encode`` returned."""
     kept = {name: part for name, part in data.items() if name != "exact"}
     return jax.tree.map(lambda leaf: leaf[at], kept)
-
-
-def _mapped(function, *arguments):
-    """Return a function of each draw, leading axes [chain, draw], a chain at a time."""
-    program = jax.jit(lambda one: jax.lax.map(lambda a: function(*a), one, batch_size=50))
-    chains = range(len(jax.tree.leaves(arguments)[0]))
-    found = [jax.tree.map(np.asarray, program(take(arguments, i))) for i in chains]
-    return jax.tree.map(lambda *parts: np.stack(parts), *found)
 
 
 def _forecast(made, rows, seen, groups, key, draw):
@@ -169,6 +164,7 @@ def _with_new(made, new, key, draw):
     for i, part in enumerate(made.parts):
         name, more = part.term.name, max(0, new[i])
         effect, sd = draw[f"effect_{name}"], draw[f"sd_{name}"].reshape(-1)
+        sd = written.of_weights(made, part, sd) if part.spec is None else sd
         unit = jax.random.normal(jax.random.fold_in(key, i), (more, sd.size))
         if f"correlation_{name}" in draw:
             matrix = draw[f"correlation_{name}"] + 1e-9 * jnp.eye(sd.size)
@@ -221,7 +217,9 @@ def compare(found: dict[str, Fit], by: str | None = None) -> pd.DataFrame:
     """
     outcomes = [fit.model.data["y"] for fit in found.values()]
     if len(found) < 2 or any(not np.array_equal(outcomes[0], y) for y in outcomes[1:]):
-        raise ValueError("found: given other outcomes or one fit, expected two fits of the same rows")
+        raise ValueError(
+            "found: given other outcomes or one fit, expected two fits of the same rows"
+        )
     if by is not None:
         return _compare_groups(found, by)
     each = {}
@@ -235,7 +233,9 @@ def compare(found: dict[str, Fit], by: str | None = None) -> pd.DataFrame:
             each[name] = arviz.loo(data, pointwise=True)
     with warnings.catch_warnings():  # ArviZ 0.23 on pandas 3
         warnings.filterwarnings("ignore", message="The inplace keyword", category=FutureWarning)
-        warnings.filterwarnings("ignore", message="The inplace keyword", category=DeprecationWarning)
+        warnings.filterwarnings(
+            "ignore", message="The inplace keyword", category=DeprecationWarning
+        )
         table = arviz.compare(each)
     worst = [float(each[name].pareto_k.max()) for name in table.index]
     return table[["elpd_loo", "se", "elpd_diff", "dse", "p_loo"]].assign(k=worst)
@@ -290,7 +290,9 @@ def average(fit: Fit, column: str, values: list | None = None) -> pd.DataFrame:
         for value in values:
             frame = rows.assign(**{column: value}).astype({column: rows[column].dtype})
             data = models.encode(fit.model, frame)
-            means += [_mapped(lambda d, r=data: written.outcomes(fit.model, d, r).mean.mean(0), draws)]
+            means += [
+                mapped(lambda d, r=data: written.outcomes(fit.model, d, r).mean.mean(0), draws)
+            ]
     table = {}
     for value, mean in zip(values, means, strict=True):
         for what, of in (("average", mean), ("difference", mean - means[0])):
@@ -305,9 +307,25 @@ def priors(model: Model) -> pd.Series:
     """Return the prior of each parameter as text, by name, in the table's units."""
 
     def text(prior):
-        names = [name for name in prior.arg_constraints if name in ("loc", "scale", "concentration",
-            "rate", "concentration0", "concentration1", "df", "low", "high")]
-        return f"{type(prior).__name__}({', '.join(f'{getattr(prior, name):.4g}' for name in names)})"
+        names = [
+            name
+            for name in prior.arg_constraints
+            if name
+            in (
+                "loc",
+                "scale",
+                "concentration",
+                "rate",
+                "concentration0",
+                "concentration1",
+                "df",
+                "low",
+                "high",
+            )
+        ]
+        return (
+            f"{type(prior).__name__}({', '.join(f'{getattr(prior, name):.4g}' for name in names)})"
+        )
 
     return pd.Series({name: text(prior) for name, prior in model.priors.items()}, name="prior")
 
@@ -335,5 +353,5 @@ def prior_predictive(key: Key[Array, ""], model: Model, num_draws: int = 1000) -
             found = written.outcomes(plain, draw, rows)
             return found.mean, found.sample(key_outcome)
 
-        mean, outcome = _mapped(one, jax.random.split(key, (1, num_draws)))
+        mean, outcome = mapped(one, jax.random.split(key, (1, num_draws)))
     return Forecast(mean, outcome)

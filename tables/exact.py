@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+SMALL = 4  # effects of a group whose matrix is taken apart entry by entry
 MOST = 60  # effects of groups that cross, whose one matrix is taken apart in every step
 
 
@@ -101,16 +102,11 @@ def draw(
     ``log_density``.
     """
     together, lower, along = _conditional(made, table, mean, noise, lowers)
-    aim = (along + jax.random.normal(key, along.shape))[..., None]
-    unit = jax.scipy.linalg.solve_triangular(lower, aim, lower=True, trans=1)[..., 0]
+    unit = _solve(lower, along + jax.random.normal(key, along.shape), transposed=True)
     effects = unit @ together.T
-    sizes = [
-        len(part.columns) * (len(part.levels) if crossed(made) else 1) for part in made.parts
-    ]
+    sizes = [len(part.columns) * (len(part.levels) if crossed(made) else 1) for part in made.parts]
     parts = jnp.split(effects, np.cumsum(sizes)[:-1], axis=1)
-    return [
-        one.reshape(len(part.levels), -1) for one, part in zip(parts, made.parts, strict=True)
-    ]
+    return [one.reshape(len(part.levels), -1) for one, part in zip(parts, made.parts, strict=True)]
 
 
 def _conditional(made, table, mean, noise, lowers):
@@ -118,11 +114,41 @@ def _conditional(made, table, mean, noise, lowers):
     mean along it.
     """
     if crossed(made):
-        each = [[low] * len(part.levels) for part, low in zip(made.parts, lowers, strict=True)]
-        lowers = sum(each, [])
+        each = zip(made.parts, lowers, strict=True)
+        lowers = [lower for part, lower in each for _ in part.levels]
     together = jax.scipy.linalg.block_diag(*lowers)
     left = table.zr - table.zx @ (mean[:, 0] - table.least)
     precision = jnp.eye(len(together)) + together.T @ table.zz @ together / noise**2
-    lower = jnp.linalg.cholesky(precision)
-    aim = (left @ together / noise**2)[..., None]
-    return together, lower, jax.scipy.linalg.solve_triangular(lower, aim, lower=True)[..., 0]
+    lower = _cholesky(precision)
+    return together, lower, _solve(lower, left @ together / noise**2)
+
+
+def _cholesky(matrix):
+    """Return lower factors, [group, effect, effect]; of few effects entry by entry, for all groups
+    at once, where a routine would be called for each.
+    """
+    size = matrix.shape[-1]
+    if size > SMALL:
+        return jnp.linalg.cholesky(matrix)
+    none = jnp.zeros(len(matrix))
+    found = {(i, j): none for i in range(size) for j in range(size)}
+    for i, j in zip(*np.tril_indices(size), strict=True):
+        rest = matrix[:, i, j] - sum(found[i, k] * found[j, k] for k in range(j))
+        found[i, j] = jnp.sqrt(rest) if i == j else rest / found[j, j]
+    return jnp.stack(list(found.values()), axis=-1).reshape(matrix.shape)
+
+
+def _solve(lower, aim, transposed=False):
+    """Return what a lower factor, or its transpose, takes to ``aim`` [group, effect]."""
+    size = aim.shape[-1]
+    if size > SMALL:
+        solve = jax.scipy.linalg.solve_triangular
+        return solve(lower, aim[..., None], lower=True, trans=int(transposed))[..., 0]
+    matrix, order = (
+        (jnp.swapaxes(lower, 1, 2), range(size)[::-1]) if transposed else (lower, range(size))
+    )
+    found = {}
+    for i in order:
+        rest = aim[:, i] - sum(matrix[:, i, k] * found[k] for k in found)
+        found[i] = rest / matrix[:, i, i]
+    return jnp.stack([found[i] for i in range(size)], axis=-1)

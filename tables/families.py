@@ -88,9 +88,7 @@ def log_likelihood(
     return jnp.where(below, dist.LeftCensoredDistribution(found, below).log_prob(y), right)
 
 
-def option(
-    name: str, column: str, values: pd.Series
-) -> Float[np.ndarray, " row"]:
+def option(name: str, column: str, values: pd.Series) -> Float[np.ndarray, " row"]:
     """Return the column of an option as numbers.
 
     ValueError: what it cannot be, such as an exposure of 0.

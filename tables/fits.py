@@ -10,8 +10,9 @@ from helpers.mcmc import Posterior
 
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -20,12 +21,14 @@ from jaxtyping import Array, Float, Key
 from scipy.special import logsumexp
 
 from tables import exact, families, formulas, written
-from tables.models import Model
+from tables.models import Model, leaves
 
 PILOT = 100  # draws of each chain, by which it is decided how effects are drawn
 PINNED = 0.35  # share of its variance that a group's level keeps when its rows are seen: at most
 ROWS = 50  # of a group on average, from which it is first taken to be pinned
 STATS = ("lp", "diverging", "acceptance_rate", "energy", "n_steps")  # ArviZ's names of ``Stats``
+# of a draw, in tables tried so far: few where effects are integrated out
+STEPS, MANY_STEPS = (3, 15), (4, 250)
 SEEN = 100  # rows whose predictions are checked
 
 
@@ -74,9 +77,11 @@ def fit(
             found, posterior = _sampled(key_run, model, num_chains, num_samples, lengths)
         else:
             more = num_samples - PILOT
-            posterior = mcmc.extend(
-                posterior, found.log_density, more, data=model.data, progress=progress
-            ) if more else posterior
+            posterior = (
+                mcmc.extend(posterior, found.log_density, more, data=model.data, progress=progress)
+                if more
+                else posterior
+            )
         draws = kept(model, found, posterior)
         if model.exact:
             draws |= _effects(key_effects, model, draws.pop("exact"))
@@ -163,7 +168,7 @@ def _effects(key, model, inner):
         }
 
     keys = jax.random.split(key, inner["noise"].shape)
-    return jax.tree.map(np.asarray, jax.jit(jax.vmap(jax.vmap(one)))(keys, inner))
+    return mapped(one, keys, inner)
 
 
 def _checked(model, posterior, draws):
@@ -179,7 +184,7 @@ def _checked(model, posterior, draws):
     def one(draw):
         return written.output(model, written.values_of(model, draw, rows), rows)
 
-    behind = np.asarray(jax.jit(jax.vmap(jax.vmap(one)))(draws))
+    behind = mapped(one, draws)
     named = {
         name: draw
         for name, draw in draws.items()
@@ -194,16 +199,19 @@ def _inference_data(model, draws, posterior):
     for part in model.parts:
         name = part.term.name
         coords[name] = part.levels
-        dims[f"effect_{name}"] = [name]
-        if part.spec is not None:
-            of = f"{name}_column"
-            coords[of] = list(part.columns)
-            dims |= {f"effect_{name}": [name, of], f"sd_{name}": [of]}
+        of = f"{name}_column"
+        coords[of] = list(part.columns) or leaves(model, part)
+        dims |= {f"effect_{name}": [name, of][: 1 + bool(part.columns)], f"sd_{name}": [of]}
+    if model.network is not None:
+        dims["sd_network"], coords["leaf"] = ["leaf"], leaves(model)
     if model.noise is not None:
         dims["noise"], coords["noise_column"] = ["noise_column"], list(model.noise.column_names)
     if model.family == "categorical":
         coords["class"] = model.classes[1:]
-        of_class = ["coefficient", *(f"{a}_{p.term.name}" for p in model.parts for a in ("sd", "effect"))]
+        of_class = [
+            "coefficient",
+            *(f"{a}_{p.term.name}" for p in model.parts for a in ("sd", "effect")),
+        ]
         dims |= {name: [*dims.get(name, []), "class"] for name in of_class}
     stats = dict(zip(STATS, map(np.asarray, posterior.stats), strict=True))
     return arviz.from_dict(
@@ -229,7 +237,9 @@ def load(path: Path | str, model: Model) -> Fit:
         stats = [data.sample_stats[name].values for name in STATS]
     except Exception as error:  # of the file system, HDF5 or xarray: the remedy is the same
         what = f"{type(error).__name__}: {error}"
-        raise ValueError(f"path: given {path}, expected a fit of {model.formula}; {what}") from error
+        raise ValueError(
+            f"path: given {path}, expected a fit of {model.formula}; {what}"
+        ) from error
     if said != (model.formula, model.family) or not np.array_equal(y, model.data["y"]):
         raise ValueError(f"path: given a fit of {said}, expected {model.formula}, of these rows")
     with jax.enable_x64(True):
@@ -295,8 +305,42 @@ def log_likelihood(model: Model, draws: dict) -> Float[np.ndarray, "chain draw r
         found = written.outcomes(model, draw, rows)
         return families.log_likelihood(found, rows["y"], rows)
 
-    return np.asarray(jax.jit(lambda of: jax.lax.map(lambda c: jax.lax.map(one, c), of))(draws))
+    return mapped(one, draws)
 
 
-def cost(model: Model) -> dict[str, tuple[float, float]]:
-    ...
+def mapped(function: Callable, *arguments: Any) -> Any:
+    """Return a function of each draw, leading axes [chain, draw], in NumPy: a chain at a time, fifty
+    draws at once, so that it takes little room.
+    """
+    program = jax.jit(lambda one: jax.lax.map(lambda a: function(*a), one, batch_size=50))
+    chains = range(len(jax.tree.leaves(arguments)[0]))
+    found = [jax.tree.map(np.asarray, program(take(arguments, i))) for i in chains]
+    return jax.tree.map(lambda *parts: np.stack(parts), *found)
+
+
+def cost(model: Model, num_draws: int = 1400, num_chains: int = 4) -> dict[str, tuple]:
+    """Return a range of "seconds" and of "megabytes" that ``fit`` will take here, from the time of
+    one gradient; compilation, some five seconds, is not counted.
+
+    Args:
+        model: of ``models.model``.
+        num_draws: of each chain, warm-up and pilot included.
+        num_chains: how many chains.
+
+    ValueError: no draws, no chains.
+    """
+    checks.count(num_draws=num_draws, num_chains=num_chains)
+    with jax.enable_x64(True):
+        found = numpyro_models.of(written.written(model), model.data)
+        one = take(mcmc.normal_starts(jax.random.key(0), found.shapes, (1,), 0.3), 0)
+        gradient, data = jax.jit(jax.grad(found.log_density)), jax.tree.map(np.asarray, model.data)
+        times = []
+        for _ in range(6):  # the first compiles
+            begun = time.perf_counter()
+            jax.block_until_ready(gradient(one, data))
+            times.append(time.perf_counter() - begun)
+    rounds = -(-num_chains // mcmc.cores())
+    each = min(times) * num_draws * rounds
+    size = 8e-6 * num_chains * num_draws * sum(leaf.size for leaf in one.values())
+    steps = STEPS if model.exact else MANY_STEPS
+    return {"seconds": tuple(each * n for n in steps), "megabytes": (size, 4 * size)}

@@ -62,10 +62,8 @@ def _terms(inside):
     """Return the terms of what stands between parentheses."""
     inner, correlated, group = inside.partition("||") if "||" in inside else inside.partition("|")
     nested = [[one.strip() for one in part.split(":")] for part in group.split("/")]
-    factors = [sum(nested[: i + 1], []) for i in range(len(nested))]
-    return [
-        Term(":".join(of), tuple(of), inner.strip(), correlated == "|") for of in factors
-    ]
+    factors = [[one for part in nested[: i + 1] for one in part] for i in range(len(nested))]
+    return [Term(":".join(of), tuple(of), inner.strip(), correlated == "|") for of in factors]
 
 
 def clean(frame: Any, names: Sequence[str], fills: dict | None = None) -> pd.DataFrame:
@@ -139,12 +137,18 @@ def columns(
             spec = what if isinstance(what, ModelSpec) else ModelSpec(formula=what)
             made = spec.get_model_matrix(frame, na_action="raise")
         except DataMismatchWarning as error:
-            raise ValueError(f"frame: given levels that are new, {error}".split("They")[0]) from error
+            raise ValueError(
+                f"frame: given levels that are new, {error}".split("They")[0]
+            ) from error
         except (FormulaicError, TypeError, ValueError) as error:
-            raise ValueError(f"formula: given {what}, expected formulaic's language: {error}") from error
+            raise ValueError(
+                f"formula: given {what}, expected formulaic's language: {error}"
+            ) from error
     array = np.asarray(made, np.float64)
     if not np.isfinite(array).all():
-        bad = [n for n, ok in zip(made.columns, np.isfinite(array).all(axis=0), strict=True) if not ok]
+        bad = [
+            n for n, ok in zip(made.columns, np.isfinite(array).all(axis=0), strict=True) if not ok
+        ]
         raise ValueError(f"formula: given {bad}, which are not finite in every row")
     return array, made.model_spec
 
@@ -154,7 +158,9 @@ def variables(right: str) -> list[str]:
     try:
         return sorted(Formula(right).required_variables)
     except FormulaicError as error:
-        raise ValueError(f"formula: given {right!r}, expected formulaic's language: {error}") from error
+        raise ValueError(
+            f"formula: given {right!r}, expected formulaic's language: {error}"
+        ) from error
 
 
 def groups(

@@ -12,7 +12,7 @@ import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 from formulaic import ModelSpec
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from tables import exact, families, formulas
 from tables.formulas import Term
@@ -108,14 +108,18 @@ def model(
     y, classes = families.outcome(family, outcome, rows[outcome])
     x, common = formulas.columns(right, rows)
     names = [name for name in common.column_names if family != "ordinal" or name != "Intercept"]
-    x, common_names = x[:, [common.column_names.index(name) for name in names]], names
-    constant = [n for n, sd in zip(names, x.std(axis=0), strict=True) if n != "Intercept" and not sd]
+    x = x[:, [common.column_names.index(name) for name in names]]
+    constant = [
+        n for n, sd in zip(names, x.std(axis=0), strict=True) if n != "Intercept" and not sd
+    ]
     if constant:
         raise ValueError(f"{constant[0]}: given one value in all rows, expected several")
     nets = [name for name in names if name != "Intercept"] if network is not None else []
     at = [names.index(name) for name in nets]
     kept = [i for i in range(len(names)) if i not in at]
-    center = np.where("Intercept" in common.column_names, x.mean(axis=0), 0.0) * [n != "Intercept" for n in names]
+    center = np.where("Intercept" in common.column_names, x.mean(axis=0), 0.0) * [
+        n != "Intercept" for n in names
+    ]
     made = Model(
         formula, family, outcome, common, tuple(names[i] for i in kept), center[kept],
         tuple(_part(term, rows) for term in terms),
@@ -256,8 +260,7 @@ def default_priors(made: Model) -> dict[str, dist.Distribution]:
             size = len(part.columns) * made.num_outputs
             found[f"correlation_{part.term.name}"] = dist.LKJCholesky(size, 1.0)
         found |= {f"{of}[{leaf}]": dist.HalfNormal(1.0) for leaf in leaves(made, part)}
-    if made.network is not None:
-        found |= {f"sd_network[{leaf}]": dist.HalfNormal(WIDE) for leaf in leaves(made)}
+    found |= {f"sd_network[{leaf}]": dist.HalfNormal(WIDE) for leaf in leaves(made)}
     extra = {
         "degrees": dist.Gamma(2.0, 0.1), "dispersion": dist.HalfNormal(1.0),
         "inflation": dist.Beta(1.0, 1.0),
@@ -275,25 +278,35 @@ def default_priors(made: Model) -> dict[str, dist.Distribution]:
     return found
 
 
-def layout(made: Model) -> tuple[Any, int, list[str], np.ndarray, np.ndarray]:
-    """Return how a network's weights lie in one vector: the function that takes it apart, its
-    length, the leaves' names, each weight's leaf by index, and what each is multiplied by, which
-    for a kernel is one over the root of its inputs.
-    """
+class Layout(NamedTuple):
+    """How a network's weights lie in one vector."""
+
+    unravel: Any  # takes it apart
+    size: int
+    leaves: list[str]  # their names
+    leaf: Int[np.ndarray, " weight"]  # of each weight, by index
+    unit: Float[np.ndarray, " weight"]  # for a kernel, one over the root of its inputs
+
+
+def layout(made: Model) -> Layout:
+    """Return how the weights of a model's network lie in one vector."""
     network = made.network.clone(num_outputs=made.num_outputs)
     unravel, size = networks.weights_of(network, len(made.inputs[0]))
     parts = jax.tree_util.tree_leaves_with_path(unravel(np.zeros(size, np.float32))["params"])
     names = [jax.tree_util.keystr(at, simple=True, separator=".") for at, _ in parts]
     leaf = np.repeat(np.arange(len(parts)), [part.size for _, part in parts])
-    unit = [1 / part.shape[0] ** 0.5 if part.ndim == 2 else 1.0 for _, part in parts]
-    return unravel, size, names, leaf, np.array(unit)[leaf]
+    unit = np.array([1 / part.shape[0] ** 0.5 if part.ndim == 2 else 1.0 for _, part in parts])
+    return Layout(unravel, size, names, leaf, unit[leaf])
 
 
 def leaves(made: Model, part: Part | None = None) -> list[str]:
-    """Return the leaves of a network's weights that differ by group in a term; all without one."""
-    if part is not None and part.spec is not None:
+    """Return the leaves of a network whose standard deviation is learnt: in a term, those that
+    differ by group; without one the last kernel, which the output is proportional to.
+    """
+    if made.network is None or (part is not None and part.spec is not None):
         return []
-    names = layout(made)[2]
+    names = layout(made).leaves
     last = names[-1].split(".")[0]
-    head = part is not None and part.term.inner == "head"
-    return [name for name in names if not head or name.startswith(last)]
+    if part is None:
+        return [f"{last}.kernel"]
+    return [name for name in names if part.term.inner == "network" or name.startswith(last)]

@@ -30,7 +30,10 @@ def written(made: Model) -> Callable[[dict], None]:
         if made.exact:
             likelihood = exact.log_density(made, data["exact"], mean, values["noise"], lowers)
         else:
-            values["effect"] = [_effect(made, *one, mean) for one in zip(made.parts, lowers)]
+            values["effect"] = [
+                _effect(made, part, lower, mean)
+                for part, lower in zip(made.parts, lowers, strict=True)
+            ]
             x = data["x"] - made.center
             z = tuple(z - part.center for z, part in zip(data["z"], made.parts, strict=True))
             behind = output(made, values, data | {"x": x, "z": z})
@@ -64,7 +67,7 @@ def output(made: Model, values: dict, data: dict) -> Float[Array, "row output"]:
             found = found + (z[..., None] * effect[group]).sum(axis=1)
     if made.network is None:
         return found
-    unravel, network = layout(made)[0], made.network.clone(num_outputs=made.num_outputs)
+    unravel, network = layout(made).unravel, made.network.clone(num_outputs=made.num_outputs)
 
     def of(weights, inputs):
         return network.apply(unravel(weights), inputs)
@@ -85,25 +88,32 @@ def _sampled(made, site, names, shape=()):
             unit = UNITS[kind].expand([len(at), *shape]).to_event(1 + len(shape))
             base = numpyro.sample(f"{site} {kind.__name__}", unit)
             loc, scale = (
-                np.array([float(getattr(one, name, 0.0)) for one in of]).reshape(-1, *[1] * len(shape))
+                np.array([float(getattr(one, name, 0.0)) for one in of]).reshape(
+                    -1, *[1] * len(shape)
+                )
                 for name in ("loc", "scale")
             )
             drawn = loc + scale * base
         else:
             each = [one.expand(shape).to_event(len(shape)) if shape else one for one in of]
-            drawn = jnp.stack([numpyro.sample(f"{names[i]} ", d) for i, d in zip(at, each)])
+            sites = zip(at, each, strict=True)
+            drawn = jnp.stack([numpyro.sample(f"{names[i]} ", prior) for i, prior in sites])
         found = found.at[at].set(drawn)
     return found
 
 
 def _network(made):
-    """Return a network's weights, if there is one, under the scales of its leaves."""
+    """Return a network's weights, if there is one: N(0, 1), kernels over the root of their inputs,
+    the last under a scale that is learnt; without a last bias beside an intercept.
+    """
     if made.network is None:
         return {}
-    sd = _sampled(made, "sd_network", [f"sd_network[{name}]" for name in leaves(made)])
-    _, size, _, leaf, unit = layout(made)
-    base = numpyro.sample("weights", dist.Normal(0, 1).expand([size]).to_event(1))
-    return {"network": base * sd[leaf] * unit, "sd_network": sd}
+    of, (learnt,) = layout(made), leaves(made)
+    (sd,) = _sampled(made, "sd_network", [f"sd_network[{learnt}]"])
+    free = [not (n == learnt.replace("kernel", "bias") and made.columns) for n in of.leaves]
+    scale = jnp.array(free, float).at[of.leaves.index(learnt)].set(sd)[of.leaf] * of.unit
+    base = numpyro.sample("weights", dist.Normal(0, 1).expand([of.size]).to_event(1))
+    return {"network": base * scale, "sd_network": sd[None]}
 
 
 def _extra(made, data):
@@ -129,17 +139,21 @@ def _lower(made, part):
     """
     of = f"sd_{part.term.name}"
     if part.spec is None:
-        names = leaves(made, part)
-        sd = _sampled(made, of, [f"{of}[{name}]" for name in names])
-        _, _, every, leaf, unit = layout(made)
-        place = np.array([names.index(name) if name in names else -1 for name in every])[leaf]
-        return jnp.where(place >= 0, sd[place], 0.0) * unit
+        names = [f"{of}[{name}]" for name in leaves(made, part)]
+        return of_weights(made, part, numpyro.deterministic(of, _sampled(made, of, names)))
     names = [f"{of}[{name}]" for name in part.columns]
     sd = _sampled(made, of, names, (made.num_outputs,)).reshape(-1)
     correlation = f"correlation_{part.term.name}"
     if correlation not in made.priors:
         return jnp.diag(sd)
     return sd[:, None] * numpyro.sample(f"{correlation} ", made.priors[correlation])
+
+
+def of_weights(made: Model, part: Part, sd: Float[Array, " leaf"]) -> Float[Array, " weight"]:
+    """Return the standard deviation of each weight of a group's network, 0 where all have one."""
+    every, names = layout(made), leaves(made, part)
+    place = np.array([names.index(n) if n in names else -1 for n in every.leaves])[every.leaf]
+    return jnp.where(place >= 0, sd[place], 0.0) * every.unit
 
 
 def _effect(made, part, lower, mean):
@@ -180,7 +194,7 @@ def around(made: Model, part: Part, mean: Float[Array, "column output"]) -> Arra
 def units(made: Model, part: Part) -> tuple[Array, Array]:
     """Return about where, and how far apart, effects of a term lie, [column]."""
     here = np.array([name == "Intercept" for name in part.columns])
-    scale = [made.priors[f"sd_{part.term.name}[{name}]"].variance**0.5 for name in part.columns]
+    scale = [made.priors[f"sd_{part.term.name}[{name}]"].variance ** 0.5 for name in part.columns]
     return np.where(here & (part.drawn == "level"), made.spread[0], 0.0), jnp.array(scale)
 
 
@@ -199,7 +213,6 @@ def in_units(made: Model, values: dict, lowers: list[Any]) -> dict[str, Array]:
         name, move = part.term.name, to_zero(part)
         if part.spec is None:
             found[f"effect_{name}"] = values["effect"][i]
-            found[f"sd_{name}"] = lower
             continue
         covariance = np.kron(move, np.eye(made.num_outputs)) @ lower
         covariance = covariance @ covariance.T
@@ -250,7 +263,6 @@ def values_of(made: Model, draw: dict[str, Array], data: dict) -> dict:
 
 
 def outcomes(made: Model, draw: dict[str, Array], data: dict) -> dist.Distribution:
-    """Return the distribution of each row's outcome under one draw; arguments as of ``values_of``.
-    """
+    """Return the distribution of each row's outcome under one draw; arguments as of ``values_of``."""
     values = values_of(made, draw, data)
     return families.distribution(made.family, output(made, values, data), values, data)
