@@ -3,25 +3,24 @@ cost; and a fit from a file.
 """
 
 from helpers import checks, diagnostics, mcmc, numpyro_models
-from helpers.common import stack, take
+from helpers.common import take
 from helpers.diagnostics import Check, arviz
 from helpers.hmc import Stats
 from helpers.mcmc import Posterior
 
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
 from arviz import InferenceData
-from jaxtyping import Array, Float, Key
-from scipy.special import logsumexp
+from jaxtyping import Array, Key
 
-from tables import exact, families, formulas, written
-from tables.models import Model, leaves
+from tables import exact, weights, written
+from tables.draws import mapped
+from tables.models import Model
 
 PILOT = 100  # draws of each chain, by which it is decided how effects are drawn
 PINNED = 0.35  # share of its variance that a group's level keeps when its rows are seen: at most
@@ -84,7 +83,7 @@ def fit(
             )
         draws = kept(model, found, posterior)
         if model.exact:
-            draws |= _effects(key_effects, model, draws.pop("exact"))
+            draws |= effects(key_effects, model, draws.pop("exact"))
         check = _checked(model, posterior, draws)
     print(diagnostics.describe(check))
     if not check.ok:
@@ -156,8 +155,14 @@ def _share_kept(effect, sd):
     return float(np.mean(within / (sd**2).mean(axis=(0, 1))))
 
 
-def _effects(key, model, inner):
-    """Draw the effects that were integrated out, in the table's units."""
+def effects(key: Key[Array, ""], model: Model, inner: dict) -> dict:
+    """Draw the effects that were integrated out, in the table's units, by name.
+
+    Args:
+        key: for the draws.
+        model: the model.
+        inner: what ``kept`` returned of them, leading axes [chain, draw].
+    """
     sums = model.data["exact"]
 
     def one(key, inner):
@@ -200,10 +205,10 @@ def _inference_data(model, draws, posterior):
         name = part.term.name
         coords[name] = part.levels
         of = f"{name}_column"
-        coords[of] = list(part.columns) or leaves(model, part)
+        coords[of] = list(part.columns) or weights.leaves(model, part)
         dims |= {f"effect_{name}": [name, of][: 1 + bool(part.columns)], f"sd_{name}": [of]}
     if model.network is not None:
-        dims["sd_network"], coords["leaf"] = ["leaf"], leaves(model)
+        dims["sd_network"], coords["leaf"] = ["leaf"], weights.leaves(model)
     if model.noise is not None:
         dims["noise"], coords["noise_column"] = ["noise_column"], list(model.noise.column_names)
     if model.family == "categorical":
@@ -244,78 +249,6 @@ def load(path: Path | str, model: Model) -> Fit:
         raise ValueError(f"path: given a fit of {said}, expected {model.formula}, of these rows")
     with jax.enable_x64(True):
         return Fit(model, data, _checked(model, Posterior(None, Stats(*stats)), draws))
-
-
-def left_out(key: Key[Array, ""], fit: Fit, by: str, num_parts: int = 10) -> np.ndarray:
-    """Return the log predictive density of each row, [row], by fits without its group.
-
-    Groups are left out one by one, or in so many parts where there are more. The fits run side by
-    side, each as long as the first, and say whether they can be used.
-
-    Args:
-        key: for everything that is random.
-        fit: of all rows.
-        by: the column that says which rows are of one group.
-        num_parts: how many fits, at most.
-
-    ValueError: a column that is not one of the model's groups.
-    """
-    model, factors = fit.model, {name for part in fit.model.parts for name in part.term.factors}
-    if by not in factors:
-        raise ValueError(f"by: given {by!r}, expected one of {sorted(factors)}")
-    key_parts, key_starts, key_chains, key_effects = jax.random.split(key, 4)
-    group, names = formulas.groups((by,), model.rows)
-    order = np.asarray(jax.random.permutation(key_parts, len(names)))
-    part = (order % min(num_parts, len(names)))[group]
-    weights = [model.data.get("weights", 1.0) * (part != i) for i in range(part.max() + 1)]
-    sums = [exact.sums(model, one) for one in weights] if model.exact else weights
-    of, tasks = "exact" if model.exact else "weights", stack(sums)
-    sizes = fit.data.posterior.sizes
-    with jax.enable_x64(True):
-        found = numpyro_models.of(written.written(model), model.data)
-        starts = mcmc.normal_starts(key_starts, found.shapes, (len(sums), sizes["chain"]), 0.3)
-        posterior = mcmc.sample(
-            key_chains,
-            lambda position, task, data: found.log_density(position, data | {of: task}),
-            starts,
-            tasks=tasks,
-            data=model.data,
-            num_samples=sizes["draw"],
-            target_acceptance=0.9,
-        )
-        density, behind = np.zeros(len(group)), []
-        for i, task in enumerate(sums):
-            one = model._replace(data=model.data | {of: task})
-            draws = kept(one, found, Posterior(take(posterior.draws, i), None))
-            if model.exact:
-                draws |= _effects(jax.random.fold_in(key_effects, i), one, draws.pop("exact"))
-            behind += [draws["coefficient"]]
-            each = log_likelihood(one, draws)
-            density = np.where(part == i, logsumexp(each, axis=(0, 1)), density)
-        check = diagnostics.check(posterior, np.stack(behind))
-    print(f"without a part of {by}:", diagnostics.describe(check))
-    return density - np.log(sizes["chain"] * sizes["draw"])
-
-
-def log_likelihood(model: Model, draws: dict) -> Float[np.ndarray, "chain draw row"]:
-    """Return the log density of each training row's outcome under each draw."""
-    rows = {name: part for name, part in model.data.items() if name != "exact"}
-
-    def one(draw):
-        found = written.outcomes(model, draw, rows)
-        return families.log_likelihood(found, rows["y"], rows)
-
-    return mapped(one, draws)
-
-
-def mapped(function: Callable, *arguments: Any) -> Any:
-    """Return a function of each draw, leading axes [chain, draw], in NumPy: a chain at a time, fifty
-    draws at once, so that it takes little room.
-    """
-    program = jax.jit(lambda one: jax.lax.map(lambda a: function(*a), one, batch_size=50))
-    chains = range(len(jax.tree.leaves(arguments)[0]))
-    found = [jax.tree.map(np.asarray, program(take(arguments, i))) for i in chains]
-    return jax.tree.map(lambda *parts: np.stack(parts), *found)
 
 
 def cost(model: Model, num_draws: int = 1400, num_chains: int = 4) -> dict[str, tuple]:

@@ -7,14 +7,13 @@ from helpers import networks
 
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 from formulaic import ModelSpec
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from tables import exact, families, formulas
+from tables import exact, families, formulas, weights
 from tables.formulas import Term
 
 WIDE = 2.5  # scale of default priors, behind a log or logit link; before an identity, of a slope's
@@ -259,8 +258,8 @@ def default_priors(made: Model) -> dict[str, dist.Distribution]:
         if part.term.correlated and len(part.columns) > 1:
             size = len(part.columns) * made.num_outputs
             found[f"correlation_{part.term.name}"] = dist.LKJCholesky(size, 1.0)
-        found |= {f"{of}[{leaf}]": dist.HalfNormal(1.0) for leaf in leaves(made, part)}
-    found |= {f"sd_network[{leaf}]": dist.HalfNormal(WIDE) for leaf in leaves(made)}
+        found |= {f"{of}[{leaf}]": dist.HalfNormal(1.0) for leaf in weights.leaves(made, part)}
+    found |= {f"sd_network[{leaf}]": dist.HalfNormal(WIDE) for leaf in weights.leaves(made)}
     extra = {
         "degrees": dist.Gamma(2.0, 0.1), "dispersion": dist.HalfNormal(1.0),
         "inflation": dist.Beta(1.0, 1.0),
@@ -276,37 +275,3 @@ def default_priors(made: Model) -> dict[str, dist.Distribution]:
         elif name in extra:
             found[name] = extra[name]
     return found
-
-
-class Layout(NamedTuple):
-    """How a network's weights lie in one vector."""
-
-    unravel: Any  # takes it apart
-    size: int
-    leaves: list[str]  # their names
-    leaf: Int[np.ndarray, " weight"]  # of each weight, by index
-    unit: Float[np.ndarray, " weight"]  # for a kernel, one over the root of its inputs
-
-
-def layout(made: Model) -> Layout:
-    """Return how the weights of a model's network lie in one vector."""
-    network = made.network.clone(num_outputs=made.num_outputs)
-    unravel, size = networks.weights_of(network, len(made.inputs[0]))
-    parts = jax.tree_util.tree_leaves_with_path(unravel(np.zeros(size, np.float32))["params"])
-    names = [jax.tree_util.keystr(at, simple=True, separator=".") for at, _ in parts]
-    leaf = np.repeat(np.arange(len(parts)), [part.size for _, part in parts])
-    unit = np.array([1 / part.shape[0] ** 0.5 if part.ndim == 2 else 1.0 for _, part in parts])
-    return Layout(unravel, size, names, leaf, unit[leaf])
-
-
-def leaves(made: Model, part: Part | None = None) -> list[str]:
-    """Return the leaves of a network whose standard deviation is learnt: in a term, those that
-    differ by group; without one the last kernel, which the output is proportional to.
-    """
-    if made.network is None or (part is not None and part.spec is not None):
-        return []
-    names = layout(made).leaves
-    last = names[-1].split(".")[0]
-    if part is None:
-        return [f"{last}.kernel"]
-    return [name for name in names if part.term.inner == "network" or name.startswith(last)]

@@ -14,8 +14,8 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from tables import exact, families
-from tables.models import Model, Part, layout, leaves
+from tables import exact, families, weights
+from tables.models import Model, Part
 
 UNITS = {dist.Normal: dist.Normal(0, 1), dist.HalfNormal: dist.HalfNormal(1)}
 
@@ -57,23 +57,26 @@ def output(made: Model, values: dict, data: dict) -> Float[Array, "row output"]:
         data: as ``models.encode`` returns it.
     """
     found = data["offset"][:, None] + data["x"] @ values["mean"]
-    weights = values.get("network")
+    net = values.get("network")
     for part, z, group, effect in zip(
         made.parts, data["z"], data["group"], values["effect"], strict=True
     ):
         if part.spec is None:
-            weights = weights + effect[group]  # [row, weight]
+            net = net + effect[group]  # [row, weight]
         else:
             found = found + (z[..., None] * effect[group]).sum(axis=1)
     if made.network is None:
         return found
-    unravel, network = layout(made).unravel, made.network.clone(num_outputs=made.num_outputs)
+    unravel, network = (
+        weights.layout(made).unravel,
+        made.network.clone(num_outputs=made.num_outputs),
+    )
 
-    def of(weights, inputs):
-        return network.apply(unravel(weights), inputs)
+    def of(vector, inputs):
+        return network.apply(unravel(vector), inputs)
 
-    net = (jax.vmap(of) if weights.ndim == 2 else of)(weights, data["inputs"])
-    return found + made.spread[1] * net.reshape(found.shape)
+    behind = (jax.vmap(of) if net.ndim == 2 else of)(net, data["inputs"])
+    return found + made.spread[1] * behind.reshape(found.shape)
 
 
 def _sampled(made, site, names, shape=()):
@@ -108,7 +111,7 @@ def _network(made):
     """
     if made.network is None:
         return {}
-    of, (learnt,) = layout(made), leaves(made)
+    of, (learnt,) = weights.layout(made), weights.leaves(made)
     (sd,) = _sampled(made, "sd_network", [f"sd_network[{learnt}]"])
     free = [not (n == learnt.replace("kernel", "bias") and made.columns) for n in of.leaves]
     scale = jnp.array(free, float).at[of.leaves.index(learnt)].set(sd)[of.leaf] * of.unit
@@ -139,21 +142,14 @@ def _lower(made, part):
     """
     of = f"sd_{part.term.name}"
     if part.spec is None:
-        names = [f"{of}[{name}]" for name in leaves(made, part)]
-        return of_weights(made, part, numpyro.deterministic(of, _sampled(made, of, names)))
+        names = [f"{of}[{name}]" for name in weights.leaves(made, part)]
+        return weights.sds(made, part, numpyro.deterministic(of, _sampled(made, of, names)))
     names = [f"{of}[{name}]" for name in part.columns]
     sd = _sampled(made, of, names, (made.num_outputs,)).reshape(-1)
     correlation = f"correlation_{part.term.name}"
     if correlation not in made.priors:
         return jnp.diag(sd)
     return sd[:, None] * numpyro.sample(f"{correlation} ", made.priors[correlation])
-
-
-def of_weights(made: Model, part: Part, sd: Float[Array, " leaf"]) -> Float[Array, " weight"]:
-    """Return the standard deviation of each weight of a group's network, 0 where all have one."""
-    every, names = layout(made), leaves(made, part)
-    place = np.array([names.index(n) if n in names else -1 for n in every.leaves])[every.leaf]
-    return jnp.where(place >= 0, sd[place], 0.0) * every.unit
 
 
 def _effect(made, part, lower, mean):
@@ -263,6 +259,9 @@ def values_of(made: Model, draw: dict[str, Array], data: dict) -> dict:
 
 
 def outcomes(made: Model, draw: dict[str, Array], data: dict) -> dist.Distribution:
-    """Return the distribution of each row's outcome under one draw; arguments as of ``values_of``."""
+    """Return the distribution of each row's outcome under one draw.
+
+    Arguments are those of ``values_of``.
+    """
     values = values_of(made, draw, data)
     return families.distribution(made.family, output(made, values, data), values, data)
