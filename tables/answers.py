@@ -48,6 +48,8 @@ def _named(name, values):
             continue
         inside = ", ".join(str(values[axis].values[i]) for axis, i in zip(axes, at, strict=True))
         plain = name in ("coefficient",) or name.startswith("effect_")
+        if name.endswith(f": {inside}"):
+            inside = ""
         found[inside if plain else f"{name}[{inside}]" if inside else name] = values.values[
             ..., *at
         ]

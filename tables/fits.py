@@ -131,28 +131,30 @@ def _choice(model, draws):
     """Return how each term's effects are drawn, by what a pilot says of them."""
     if model.exact:
         return [part.drawn for part in model.parts]
-    found, own, about = ["offset"] * len(model.parts), {}, {}
+    found, about = ["offset"] * len(model.parts), {}
     for i, part in enumerate(model.parts):
         if part.spec is None:
             continue
         effect, sd = draws[f"effect_{part.term.name}"], draws[f"sd_{part.term.name}"]
-        at = [model.columns.index(n) for n in part.columns if n in model.columns]
-        common = np.zeros((*effect.shape[:2], 1, *effect.shape[3:]))
-        if "Intercept" in part.columns and len(at) == len(part.columns):
-            common = draws["coefficient"][:, :, None, at]
-            about[i] = _share_kept(effect + common, sd)
-        own[i] = _share_kept(effect, sd)
-    for i, share in own.items():
-        found[i] = "effect" if share < PINNED else "offset"
-    if about and min(about.values()) < PINNED:  # of factors that cross, one takes the level
-        found[min(about, key=about.get)] = "level"
+        if _share_kept(effect, sd) < PINNED:
+            found[i] = "effect"
+        at = [model.columns.index(name) for name in part.columns if name in model.columns]
+        if len(at) == len(part.columns):
+            about[i] = _share_kept(effect + draws["coefficient"][:, :, None, at], sd)
+    taken = set()  # of factors that cross, one takes a common coefficient
+    for i in sorted(about, key=about.get):
+        if about[i] < PINNED and not taken & {*model.parts[i].columns}:
+            found[i] = "level"
+            taken |= {*model.parts[i].columns}
     return found
 
 
 def _share_kept(effect, sd):
-    """Return the share of its variance that a group keeps, on average."""
+    """Return the share of its variance that a group keeps on average, of the column that keeps
+    most.
+    """
     within = effect.var(axis=1).mean(axis=0)  # chains need not agree yet
-    return float(np.mean(within / (sd**2).mean(axis=(0, 1))))
+    return float(np.max(within.mean(axis=0) / (sd**2).mean(axis=(0, 1))))
 
 
 def effects(key: Key[Array, ""], model: Model, inner: dict) -> dict:

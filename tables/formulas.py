@@ -60,10 +60,29 @@ def parse(formula: str) -> tuple[str, str, tuple[Term, ...]]:
 
 def _terms(inside):
     """Return the terms of what stands between parentheses."""
-    inner, correlated, group = inside.partition("||") if "||" in inside else inside.partition("|")
+    inner, bar, group = inside.partition("||" if "||" in inside else "|")
     nested = [[one.strip() for one in part.split(":")] for part in group.split("/")]
     factors = [[one for part in nested[: i + 1] for one in part] for i in range(len(nested))]
-    return [Term(":".join(of), tuple(of), inner.strip(), correlated == "|") for of in factors]
+    found = []
+    for of in factors:
+        name = ":".join(of)
+        if bar == "|" or inner.strip() in WAYS:
+            found += [Term(name, tuple(of), inner.strip(), bar == "|")]
+            continue
+        parts = [str(part) for part in _formula(inner)]
+        for part in parts:  # each a term of its own, so that nothing correlates
+            label, side = (name, "1") if part == "1" else (f"{name}: {part}", f"0 + {part}")
+            found += [Term(label, tuple(of), side, False)]
+    return found
+
+
+def _formula(right):
+    try:
+        return Formula(right)
+    except FormulaicError as error:
+        raise ValueError(
+            f"formula: given {right!r}, expected formulaic's language: {error}"
+        ) from error
 
 
 def clean(frame: Any, names: Sequence[str], fills: dict | None = None) -> pd.DataFrame:
@@ -154,13 +173,11 @@ def columns(
 
 
 def variables(right: str) -> list[str]:
-    """Return the columns of a data frame that a right side needs."""
-    try:
-        return sorted(Formula(right).required_variables)
-    except FormulaicError as error:
-        raise ValueError(
-            f"formula: given {right!r}, expected formulaic's language: {error}"
-        ) from error
+    """Return the columns of a data frame that a right side needs.
+
+    ValueError: what formulaic cannot read.
+    """
+    return sorted(_formula(right).required_variables)
 
 
 def groups(

@@ -31,6 +31,11 @@ class Part(NamedTuple):
     levels: list[str]
     drawn: str = "offset"  # non-centred; "effect": as such; "level": about the common coefficients
 
+    def sd_of(self, column: str) -> str:
+        """Return the name of the standard deviation of a column between groups."""
+        name = f"sd_{self.term.name}"
+        return name if name.endswith(f": {column}") else f"{name}[{column}]"
+
 
 class Model(NamedTuple):
     """A formula and what training rows taught; what is of the rows themselves is in ``data``."""
@@ -251,14 +256,13 @@ def default_priors(made: Model) -> dict[str, dist.Distribution]:
         scale = WIDE * sd / (1 if here else x[:, i].std())
         found[name] = dist.Normal(mean if here else 0.0, float(scale))
     for part, z in zip(made.parts, made.data["z"], strict=True):
-        of = f"sd_{part.term.name}"
         for i, name in enumerate(part.columns):
             scale = wide * sd / (1 if name == "Intercept" else max(z[:, i].std(), 1e-9))
-            found[f"{of}[{name}]"] = dist.HalfNormal(float(scale))
+            found[part.sd_of(name)] = dist.HalfNormal(float(scale))
         if part.term.correlated and len(part.columns) > 1:
             size = len(part.columns) * made.num_outputs
             found[f"correlation_{part.term.name}"] = dist.LKJCholesky(size, 1.0)
-        found |= {f"{of}[{leaf}]": dist.HalfNormal(1.0) for leaf in weights.leaves(made, part)}
+        found |= {part.sd_of(leaf): dist.HalfNormal(1.0) for leaf in weights.leaves(made, part)}
     found |= {f"sd_network[{leaf}]": dist.HalfNormal(WIDE) for leaf in weights.leaves(made)}
     extra = {
         "degrees": dist.Gamma(2.0, 0.1), "dispersion": dist.HalfNormal(1.0),

@@ -142,9 +142,9 @@ def _lower(made, part):
     """
     of = f"sd_{part.term.name}"
     if part.spec is None:
-        names = [f"{of}[{name}]" for name in weights.leaves(made, part)]
+        names = [part.sd_of(name) for name in weights.leaves(made, part)]
         return weights.sds(made, part, numpyro.deterministic(of, _sampled(made, of, names)))
-    names = [f"{of}[{name}]" for name in part.columns]
+    names = [part.sd_of(name) for name in part.columns]
     sd = _sampled(made, of, names, (made.num_outputs,)).reshape(-1)
     correlation = f"correlation_{part.term.name}"
     if correlation not in made.priors:
@@ -190,7 +190,8 @@ def around(made: Model, part: Part, mean: Float[Array, "column output"]) -> Arra
 def units(made: Model, part: Part) -> tuple[Array, Array]:
     """Return about where, and how far apart, effects of a term lie, [column]."""
     here = np.array([name == "Intercept" for name in part.columns])
-    scale = [made.priors[f"sd_{part.term.name}[{name}]"].variance ** 0.5 for name in part.columns]
+    priors = [made.priors[part.sd_of(name)] for name in part.columns]
+    scale = [getattr(prior, "scale", 1.0) for prior in priors]
     return np.where(here & (part.drawn == "level"), made.spread[0], 0.0), jnp.array(scale)
 
 
