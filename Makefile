@@ -13,6 +13,8 @@ LOCKED := .venv/.locked-$(lastword $(FOUND))-$(shell { pwd; cat requirements.txt
 READY  := .venv/.ready-$(shell cksum < pyproject.toml | tr ' ' -)
 # A second environment, for what the book is measured beside: `make benchmark NAMES=others`.
 OTHERS := _build/others/.locked-$(lastword $(FOUND))-$(shell cksum < benchmarks/others/requirements.txt | tr ' ' -)
+# A third, for Bambi: `make benchmark NAMES=tables`.
+BAMBI  := _build/bambi/.locked-$(lastword $(FOUND))-$(shell cksum < benchmarks/tables/requirements.txt | tr ' ' -)
 BIN    := .venv/bin
 # Modules are compiled when they are first imported, and kept, whatever the caller does elsewhere.
 export PYTHONDONTWRITEBYTECODE :=
@@ -50,7 +52,13 @@ $(OTHERS):
 	_build/others/bin/python -m pip install --disable-pip-version-check --no-deps --require-hashes -r benchmarks/others/requirements.txt
 	touch $@
 
-.PHONY: help environment book test check-site shake results check-results check-peers status benchmark stills lab lint pair lock lock-others clean distclean
+$(BAMBI):
+	$(if $(FOUND),,$(error Python 3.11, 3.12 or 3.13 is needed: name one with PYTHON=/path/to/python))
+	$(firstword $(FOUND)) -m venv --clear _build/bambi
+	_build/bambi/bin/python -m pip install --disable-pip-version-check --no-deps --require-hashes -r benchmarks/tables/requirements.txt
+	touch $@
+
+.PHONY: help environment book test check-site shake results check-results check-peers status benchmark stills lab lint pair lock lock-others lock-tables clean distclean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -83,7 +91,7 @@ check-peers: $(READY) ## draw from posteriors with known answers, beside NumPyro
 status: $(READY) ## say of each stored result whether the code as it is made it
 	@$(BIN)/python -m experiments.engine --status
 
-benchmark: $(READY) $(if $(filter others,$(NAMES)),$(OTHERS)) ## measure gradients, samplers and the playground: benchmarks/*, or NAMES=... of them; others takes hours
+benchmark: $(READY) $(if $(filter others,$(NAMES)),$(OTHERS)) $(if $(filter tables,$(NAMES)),$(BAMBI)) ## measure gradients, samplers and the playground: benchmarks/*, or NAMES=... of them; others takes hours
 	for name in $(or $(NAMES),gradient sgfs sampler playground); do \
 	  $(BIN)/python -m benchmarks.$$name $(ARGUMENTS) || exit; done
 
@@ -111,13 +119,17 @@ lock: ## compile requirements.txt anew from pyproject.toml; UPGRADE=--upgrade fo
 	(echo '# Compiled from pyproject.toml by `make lock`; do not edit.'; cat requirements.txt) > _build/uv/lock.txt
 	mv _build/uv/lock.txt requirements.txt
 
+lock-others: FOLDER = others
+lock-tables: FOLDER = tables
 lock-others: ## compile benchmarks/others/requirements.txt anew from its requirements.in; UPGRADE=--upgrade for newer versions
+lock-tables: ## the same of benchmarks/tables
+lock-others lock-tables:
 	$(if $(FOUND),,$(error Python 3.11, 3.12 or 3.13 is needed: name one with PYTHON=/path/to/python))
 	$(firstword $(FOUND)) -m venv --clear _build/uv && _build/uv/bin/python -m pip install --quiet --require-hashes -r tools/uv.txt
-	cp benchmarks/others/requirements.txt _build/uv/others.txt
-	cd benchmarks/others && $(CURDIR)/_build/uv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header $(UPGRADE) \
-	  requirements.in -o $(CURDIR)/_build/uv/others.txt
-	(echo '# Compiled from requirements.in by `make lock-others`; do not edit.'; grep -v '^# Compiled' _build/uv/others.txt) > benchmarks/others/requirements.txt
+	cp benchmarks/$(FOLDER)/requirements.txt _build/uv/$(FOLDER).txt
+	cd benchmarks/$(FOLDER) && $(CURDIR)/_build/uv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header $(UPGRADE) \
+	  requirements.in -o $(CURDIR)/_build/uv/$(FOLDER).txt
+	(echo '# Compiled from requirements.in by `make lock-$(FOLDER)`; do not edit.'; grep -v '^# Compiled' _build/uv/$(FOLDER).txt) > benchmarks/$(FOLDER)/requirements.txt
 
 clean: ## remove what was built; the environment and finished units of results stay
 	rm -rf _build *.egg-info
