@@ -1,4 +1,6 @@
-"""What is asked of a fit: its numbers, a column's part in it, what was believed before."""
+"""What is asked of a fit: its numbers, ``summary(fit)``; a column's part in it, ``average(fit,
+"value")``; what was believed before, ``priors(model)``.
+"""
 
 from helpers.diagnostics import arviz
 

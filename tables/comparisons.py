@@ -1,4 +1,6 @@
-"""How well models predict rows that they have not seen: by row, or by group."""
+"""How well models predict rows that they have not seen, by row or by group:
+``compare({"line": fit, "network": other})``.
+"""
 
 from helpers import diagnostics, mcmc, numpyro_models
 from helpers.common import stack, take

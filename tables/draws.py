@@ -1,4 +1,4 @@
-"""A function of each draw of a posterior."""
+"""A function of each draw of a posterior: ``draws.mapped(function, values)``."""
 
 from helpers.common import take
 

@@ -1,4 +1,5 @@
-"""A normal outcome whose groups' effects are linear: integrated out, then drawn.
+"""A normal outcome whose groups' effects are linear: integrated out, then drawn, by
+``exact.log_density(made, table, mean, noise, lowers)`` and ``exact.draw``.
 
 Given the coefficients, the covariance of effects and the noise, the effects are normal, and so is
 the outcome without them. Its density needs sums over rows that are made once, so that a gradient
@@ -98,8 +99,11 @@ def log_density(
 def draw(
     key: Array, made: Any, table: Sums, mean: Array, noise: Array, lowers: list[Array]
 ) -> list[Float[Array, "level column"]]:
-    """Draw the effects of each term from what they are given everything else; arguments as of
-    ``log_density``.
+    """Draw the effects of each term from what they are given everything else.
+
+    Args:
+        key: for the draw.
+        made, table, mean, noise, lowers: as of ``log_density``.
     """
     together, lower, along = _conditional(made, table, mean, noise, lowers)
     unit = _solve(lower, along + jax.random.normal(key, along.shape), transposed=True)

@@ -12,6 +12,8 @@ import numpyro.distributions as dist
 import pandas as pd
 from jaxtyping import Array, Float
 
+from tables.formulas import as_text
+
 
 class Family(NamedTuple):
     """What an outcome is."""
@@ -117,6 +119,12 @@ def outcome(
     The order of classes is a Categorical's own, that of numbers, or the alphabet's; of two classes
     the last is what is predicted, as 1 is of 0 and 1, and True of False and True.
 
+    Args:
+        family: one of `FAMILIES`.
+        name: of the column, for the error.
+        column: of ``formulas.clean``.
+        classes: of earlier rows.
+
     ValueError: values that the family does not have, an ordinal outcome of text without an order.
     """
     kind = FAMILIES[family].values
@@ -148,7 +156,7 @@ def _classes(family, name, column, classes):
                 "[lowest, ..., highest], ordered=True), or numbers"
             )
         else:
-            found = [_text(one) for one in sorted(column.unique())]
+            found = [as_text(one) for one in sorted(column.unique())]
         least, most = (2, 2) if family == "bernoulli" else (3, 99)
         if not least <= len(found) <= most:
             raise ValueError(
@@ -156,11 +164,9 @@ def _classes(family, name, column, classes):
                 f"for family={family!r}"
             )
         classes = found
-    index = pd.Index(classes).get_indexer([_text(one) for one in column])
+    index = pd.Index(classes).get_indexer([as_text(one) for one in column])
     if (index < 0).any():
-        raise ValueError(f"{name}: given {_text(column[index < 0].iloc[0])!r}, expected {classes}")
+        raise ValueError(
+            f"{name}: given {as_text(column[index < 0].iloc[0])!r}, expected {classes}"
+        )
     return index.astype(float), classes
-
-
-def _text(one: Any) -> str:
-    return f"{one:g}" if isinstance(one, float) else str(one)

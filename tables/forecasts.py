@@ -1,4 +1,4 @@
-"""Rows under each draw of a fit, or of the priors: means and outcomes."""
+"""Rows under each draw, of a fit by ``predict(key, fit, frame)`` or of the priors."""
 
 from helpers import checks
 from helpers.diagnostics import arviz

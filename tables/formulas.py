@@ -180,17 +180,25 @@ def variables(right: str) -> list[str]:
     return sorted(_formula(right).required_variables)
 
 
+def as_text(value: Any) -> str:
+    """Return a value as a label: a whole number without its point."""
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole else str(value)
+
+
 def groups(
     factors: Sequence[str], frame: pd.DataFrame, known: Sequence[str] | None = None
 ) -> tuple[Int[np.ndarray, " row"], list[str]]:
     """Return each row's group by index, and the groups' labels, new ones after those known.
 
-    Labels of a combination are joined by a colon; numbers that are whole lose their ".0".
+    Labels are text, those of a combination joined by a colon.
+
+    Args:
+        factors: columns whose combination is a group.
+        frame: of ``clean``.
+        known: labels of earlier rows.
     """
-    texts = [
-        frame[name].map(lambda one: f"{one:g}" if isinstance(one, float) else str(one)).astype(str)
-        for name in factors
-    ]
+    texts = [frame[name].map(as_text).astype(str) for name in factors]
     joined = texts[0].str.cat(texts[1:], sep=":") if texts[1:] else texts[0]
     seen = dict.fromkeys(joined)
     numeric = len(factors) == 1 and pd.api.types.is_numeric_dtype(frame[factors[0]])

@@ -1,4 +1,6 @@
-"""The weights of a model's network as one vector, some of which differ by group."""
+"""The weights of a model's network as one vector, some of which differ by group:
+``weights.layout(made)`` says where each lies.
+"""
 
 from helpers import networks
 

@@ -1,4 +1,5 @@
-"""The model of a table in NumPyro's words, and what stands behind the link.
+"""The model of a table in NumPyro's words, ``written(made)``, and what stands behind the link,
+``output(made, values, data)``.
 
 What the sampler sees has no units: coefficients are divided by the scales of their priors, effects
 of groups by their standard deviations, unless their data pin them. What is kept is in the table's.
