@@ -3,7 +3,7 @@
 ``families.distribution("poisson", output, values, data)`` is that of each row's outcome.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
