@@ -209,6 +209,9 @@ def _inference_data(model, draws, posterior):
         of = f"{name}_column"
         coords[of] = list(part.columns) or weights.leaves(model, part)
         dims |= {f"effect_{name}": [name, of][: 1 + bool(part.columns)], f"sd_{name}": [of]}
+        if model.num_outputs == 1:
+            coords[f"{of}_too"] = list(part.columns)
+            dims[f"correlation_{name}"] = [of, f"{of}_too"]
     if model.network is not None:
         dims["sd_network"], coords["leaf"] = ["leaf"], weights.leaves(model)
     if model.noise is not None:
