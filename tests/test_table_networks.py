@@ -68,7 +68,7 @@ def test_networks_have_priors_by_leaf_and_a_gradient():
 
 
 def test_a_short_fit_learns_a_curve_and_predicts_a_new_group():
-    """The curve's mean squared error is below a third of its variance, 0.5: a line leaves 0.3."""
+    """The curve's mean squared error is below a third of 0.40, what a line leaves."""
     random = np.random.default_rng(12)
     rows = pd.DataFrame({"x": random.uniform(-2, 2, 120), "g": np.arange(120) % 4})
     curve = np.sin(2 * rows.x)
@@ -80,7 +80,7 @@ def test_a_short_fit_learns_a_curve_and_predicts_a_new_group():
         fit = tables.fit(jax.random.key(3), made, num_samples=100, num_warmup=300)
     found = tables.predict(jax.random.key(4), fit, rows)
     assert found.mean.shape == found.outcome.shape == (4, 100, 120)
-    assert ((found.mean.mean(axis=(0, 1)) - curve - 0.3 * rows.g) ** 2).mean() < 0.5 / 3
+    assert ((found.mean.mean(axis=(0, 1)) - curve - 0.3 * rows.g) ** 2).mean() < 0.4 / 3
     new = tables.predict(jax.random.key(4), fit, rows.head(1).assign(g="new"))
     assert new.mean.std() > found.mean[..., 0].std()
     assert {"sd_network[Dense_1.kernel]", "sd_g[Intercept]"} <= {*tables.summary(fit).index}
