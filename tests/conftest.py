@@ -24,3 +24,13 @@ def released():
     gc.collect()
     if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
         ctypes.CDLL(None).malloc_trim(0)  # glibc keeps what is freed, in pieces
+
+
+@pytest.fixture(scope="module")
+def as_readers_run():
+    """Give a module JAX's own promotion of types and ranks, on which NumPyro counts."""
+    jax.config.update("jax_numpy_dtype_promotion", "standard")
+    jax.config.update("jax_numpy_rank_promotion", "allow")
+    yield
+    jax.config.update("jax_numpy_dtype_promotion", "strict")
+    jax.config.update("jax_numpy_rank_promotion", "raise")
