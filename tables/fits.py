@@ -22,6 +22,7 @@ from tables import exact, weights, written
 from tables.draws import mapped
 from tables.models import Model
 
+LONGER = 4  # times the draws that are asked for, at most
 PILOT = 100  # draws of each chain, by which it is decided how effects are drawn
 PINNED = 0.35  # share of its variance that a group's level keeps when its rows are seen: at most
 ROWS = 50  # of a group on average, from which it is first taken to be pinned
@@ -53,7 +54,8 @@ def fit(
 
     Effects of groups are integrated out where that is exact and fast, and drawn after. Others are
     drawn non-centred, and after a hundred draws once more about the common coefficients, where the
-    rows of a group pin it.
+    rows of a group pin it. Chains draw on where nothing is wrong but that effective draws are too
+    few: four times as long at most.
 
     Args:
         key: for everything that is random.
@@ -70,21 +72,22 @@ def fit(
     with jax.enable_x64(True):
         model = _guess(model)
         found, posterior = _sampled(key_pilot, model, num_chains, PILOT, lengths)
-        drawn = _choice(model, kept(model, found, posterior))
+        drawn, more = _choice(model, kept(model, found, posterior)), num_samples - PILOT
         if drawn != [part.drawn for part in model.parts]:
-            model = _with(model, drawn)
+            model, more = _with(model, drawn), 0
             found, posterior = _sampled(key_run, model, num_chains, num_samples, lengths)
-        else:
-            more = num_samples - PILOT
-            posterior = (
-                mcmc.extend(posterior, found.log_density, more, data=model.data, progress=progress)
-                if more
-                else posterior
-            )
-        draws = kept(model, found, posterior)
-        if model.exact:
-            draws |= effects(key_effects, model, draws.pop("exact"))
-        check = _checked(model, posterior, draws)
+        for _ in range(LONGER):
+            if more:
+                posterior = mcmc.extend(
+                    posterior, found.log_density, more, data=model.data, progress=progress
+                )
+            draws = kept(model, found, posterior)
+            if model.exact:
+                draws |= effects(key_effects, model, draws.pop("exact"))
+            check = _checked(model, posterior, draws)
+            if not check.reasons or not all(r.endswith("mcmc.extend") for r in check.reasons):
+                break
+            more = num_samples
     print(diagnostics.describe(check))
     if not check.ok:
         warnings.warn(f"not to be used: {'; '.join(check.reasons)}", stacklevel=2)
