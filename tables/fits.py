@@ -154,10 +154,11 @@ def _choice(model, draws):
 
 def _share_kept(effect, sd):
     """Return the share of its variance that a group keeps on average, of the column that keeps
-    most.
+    most, where the standard deviation is small: there, if anywhere, effects drawn as such get
+    stuck.
     """
-    within = effect.var(axis=1).mean(axis=0)  # chains need not agree yet
-    return float(np.max(within.mean(axis=0) / (sd**2).mean(axis=(0, 1))))
+    within = effect.var(axis=1).mean(axis=(0, 1))  # chains need not agree yet
+    return float(np.max(within / np.quantile(sd, 0.1, axis=(0, 1)) ** 2))
 
 
 def effects(key: Key[Array, ""], model: Model, inner: dict) -> dict:
