@@ -2,10 +2,11 @@
 
 ``data -> networks -> densities, hierarchical -> mcmc (full_metric, hmc, chains, restarts,
 warmups), sgmcmc (sgfs), svi -> predict -> metrics -> plots``: a module imports only from its left.
-``checks``, ``common``, ``pages``, ``programs`` and ``progress`` serve all. ``diagnostics``
-(summaries) and ``verify`` judge samplers. ``tempering`` finds where chains of a posterior with
-several modes start, ``smc`` its evidence; ``training`` minimises, ``copies`` brings copies of
-networks together, ``monte_carlo`` has errors without a formula.
+``checks``, ``common``, ``pages``, ``programs`` and ``progress`` serve all. ``numpyro_models`` makes
+a log density of a NumPyro model. ``diagnostics`` (summaries) and ``verify`` judge samplers.
+``tempering`` finds where chains of a posterior with several modes start, ``smc`` its evidence;
+``training`` minimises, ``copies`` brings copies of networks together, ``monte_carlo`` has errors
+without a formula.
 
 Importing the package sets how XLA compiles for a processor, in the notebooks, in scripts and in the
 tests alike, and where what ArviZ and Matplotlib keep goes if the user's folders cannot be written.

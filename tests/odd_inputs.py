@@ -17,6 +17,7 @@ from helpers import (
     metrics,
     monte_carlo,
     networks,
+    numpyro_models,
     plots,
     predict,
     sgfs,
@@ -323,6 +324,11 @@ CASES = {
         lambda count, scale: mcmc.normal_starts(KEY, {"a": np.zeros(2)}, (count,), scale),
         {"count": 4, "scale": 1.0},
         {"count": Count(), "scale": NOISE},
+    ),
+    "numpyro_models.constrained": Case(
+        numpyro_models.constrained,
+        {"found": numpyro_models.of(model, X), "draws": {"mean": DRAWS[..., 0]}, "data": X},
+        {"draws": Values(axes=False, finite=False)},
     ),
     "mcmc.sample": Case(
         mcmc.sample,

@@ -59,7 +59,7 @@ def behind_by_hand(made, draw, f, more=0.0):
     for name, coefficient in zip(made.columns, draw["coefficient"], strict=True):
         found = found + np.multiply.outer(x[name] * np.ones(NUM_ROWS), coefficient)
     for part in made.parts:
-        at = f[part.term.name].astype(str).map(part.levels.index).to_numpy()
+        at = f[part.term.factors[0]].astype(str).map(part.levels.index).to_numpy()
         effect = draw[f"effect_{part.term.name}"][at].reshape(NUM_ROWS, len(part.columns), -1)
         for i, name in enumerate(part.columns):
             row = (x[name] * np.ones(NUM_ROWS))[:, None] * effect[:, i]

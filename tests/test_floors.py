@@ -23,6 +23,7 @@ ORDER = [
     "common",
     "programs",
     "progress",
+    "numpyro_models",
     "pages",
     "data",
     "networks",
@@ -152,7 +153,7 @@ def test_every_module_of_the_experiments_is_in_a_room():
 @pytest.mark.parametrize(
     ("module", "line"),
     [
-        ("helpers/mcmc", "from tables import frames"),
+        ("helpers/mcmc", "from tables import formulas"),
         ("experiments/problems/waves", "from experiments.methods import crps"),
         ("experiments/methods/crps", "import experiments.engine.run"),
         ("experiments/methods/crps", "def one():\n    from experiments.pages.svi import moons"),

@@ -37,6 +37,7 @@ NO_NUMBERS = {
         "sum_over_tasks",
     },
     "mcmc": {"cores", "batch_of"},
+    "numpyro_models": {"of"},
     "pages": {"glue"},
     "plots": {"use_style", "points", "surface", "task_panels", "reliability"},
     "sgmcmc": {"position_of", "read"},

@@ -135,8 +135,11 @@ def test_models_are_compared_by_row(slopes, levels, frame):
         expected = arviz.loo(data, pointwise=True)
     np.testing.assert_allclose(found.elpd_loo["slopes"], expected.elpd_loo, rtol=1e-8)
     np.testing.assert_allclose(found.k["slopes"], expected.pareto_k.max(), rtol=1e-6)
-    assert [*found.index] == ["slopes", "levels"] and found.elpd_diff["slopes"] == 0
-    assert found.elpd_diff["levels"] > 10 and found.dse["levels"] > 0
+    best, other = found.index
+    assert {best, other} == {"slopes", "levels"} and found.elpd_diff[best] == 0
+    apart = found.elpd_loo[best] - found.elpd_loo[other]
+    np.testing.assert_allclose(found.elpd_diff[other], apart, rtol=1e-8)
+    assert apart > 0 and found.dse[other] > 0
 
 
 def test_models_are_compared_by_group(slopes, levels, frame):
@@ -154,8 +157,7 @@ def test_models_are_compared_by_group(slopes, levels, frame):
         weighted = each + (log_weight - logsumexp(log_weight))[:, None]
         total += logsumexp(weighted, axis=0).sum()
         whole += (logsumexp(each, axis=0) - np.log(len(each))).sum()
-    print(found, total, whole)
-    assert abs(found.elpd_loo["slopes"] - total) < 0.3 * abs(whole - total)
+    assert abs(found.elpd_loo["slopes"] - total) < 0.2 * abs(whole - total)
     assert {*found.index} == {"slopes", "levels"} and "k" not in found
     assert (found.se > 0).all()
 

@@ -98,6 +98,18 @@ def test_a_familys_density_is_scipys(family, drawn):
     np.testing.assert_allclose(log_likelihood, expected.sum(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("drawn", ["effect", "level"])
+@pytest.mark.parametrize("terms", ["(0 + x | g)", "(x || g)", "(x | g) + (z | h)", "(1 | g)"])
+def test_effects_of_any_columns_are_in_the_tables_units(terms, drawn):
+    f = frame()
+    with jax.enable_x64(True):
+        made = tables.model(f"number ~ x + z + {terms}", f)
+        first = made.parts[0]._replace(drawn=drawn)
+        draw, log_likelihood = somewhere(made._replace(parts=(first, *made.parts[1:])))
+    each = scipy.stats.norm.logpdf(f.number, behind_by_hand(made, draw, f), draw["noise"])
+    np.testing.assert_allclose(log_likelihood, each.sum(), rtol=1e-8)
+
+
 def test_every_family_is_tried():
     assert {*BY_HAND} == {*families.FAMILIES}
 
