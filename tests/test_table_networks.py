@@ -80,7 +80,6 @@ def test_a_short_fit_learns_a_curve_and_predicts_a_new_group():
         fit = tables.fit(jax.random.key(3), made, num_samples=100, num_warmup=200, num_chains=2)
     found = tables.predict(jax.random.key(4), fit, rows)
     assert found.mean.shape == found.outcome.shape == (2, 100, 80)
-    print("MSE", ((found.mean.mean(axis=(0, 1)) - curve - 0.3 * rows.g) ** 2).mean())
     assert ((found.mean.mean(axis=(0, 1)) - curve - 0.3 * rows.g) ** 2).mean() < 0.4 / 3
     new = tables.predict(jax.random.key(4), fit, rows.head(1).assign(g="new"))
     assert new.mean.std() > found.mean[..., 0].std()
