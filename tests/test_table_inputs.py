@@ -155,10 +155,7 @@ def test_a_gap_is_refused_with_its_row_and_a_remedy(kind, role):
 @pytest.mark.parametrize(
     "kind",
     [
-        "float",
-        "Int64",
-        "boolean",
-        "text",
+        *("float", "Int64", "boolean", "text"),
         pytest.param("ordered Categorical", marks=pytest.mark.xfail(reason="the order is lost")),
         pytest.param("Categorical of ints", marks=pytest.mark.xfail(reason="taken for a number")),
         pytest.param("objects of bool", marks=pytest.mark.xfail(reason="refused as mixed")),
