@@ -86,6 +86,12 @@ def constrained(found: Found, draws: dict, data: Any, keep: Callable[[str], bool
     if draws.keys() != found.shapes.keys():
         raise ValueError(f"draws: given sites {[*draws]}, expected {[*found.shapes]}")
     checks.leading("draws", draws, ("chain", "draw"))
+    for name, shape in found.shapes.items():
+        if np.shape(draws[name])[2:] != shape.shape:
+            raise ValueError(
+                f"draws: given {name!r} of shape {np.shape(draws[name])}, expected "
+                f"[chain, draw, {', '.join(map(str, shape.shape))}]"
+            )
 
     def one(position):
         sites = constrain_fn(found.model, (data,), {}, position, return_deterministic=True)

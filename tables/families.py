@@ -102,7 +102,7 @@ def option(name: str, column: str, values: pd.Series) -> Float[np.ndarray, " row
         "trials": ("whole numbers of 1 or more", lambda v: (v >= 1) & (v == np.round(v))),
         "exposure": ("numbers above 0", lambda v: v > 0),
         "offset": ("numbers", lambda v: v == v),
-        "weights": ("numbers of 0 or more", lambda v: v >= 0),
+        "weights": ("numbers of 0 or more, not all 0", lambda v: (v >= 0) & (v.sum() > 0)),
         "censored": ("0, 1 or -1", lambda v: np.isin(v, (0, 1, -1))),
     }
     expected, fits = right[name]

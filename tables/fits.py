@@ -90,7 +90,8 @@ def fit(
             more = num_samples
     print(diagnostics.describe(check))
     if not check.ok:
-        warnings.warn(f"not to be used: {'; '.join(check.reasons)}", stacklevel=2)
+        reasons = "; ".join(check.reasons).replace("draw on: mcmc.extend", "raise num_samples")
+        warnings.warn(f"not to be used: {reasons}", stacklevel=2)
     return Fit(model, _inference_data(model, draws, posterior), check)
 
 

@@ -15,7 +15,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Key
 from numpyro import handlers
 
-from tables import families, models, weights, written
+from tables import families, formulas, models, weights, written
 from tables.draws import mapped
 from tables.fits import Fit
 from tables.models import Model
@@ -58,6 +58,11 @@ def predict(
     num_given, y = 0, np.zeros(0)
     if given is not None:
         num_given, y = len(given), models.encode(fit.model, given)["y"]
+        factors = [name for part in fit.model.parts for name in part.term.factors]
+        given, frame = (
+            one.assign(**formulas.clean(one, factors).map(formulas.as_text).set_index(one.index))
+            for one in (given, frame)
+        )
         frame = pd.concat([given, frame], ignore_index=True)
     frame = frame.drop(columns=fit.model.outcome, errors="ignore")
     with jax.enable_x64(True):

@@ -4,6 +4,7 @@
 columns, here those of ``1 + value``, once in common and once for each firm's own part.
 """
 
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -35,6 +36,8 @@ def parse(formula: str) -> tuple[str, str, tuple[Term, ...]]:
     """
     if not isinstance(formula, str) or formula.count("~") != 1:
         raise ValueError(f"formula: given {formula!r}, expected 'outcome ~ x + (x | group)'")
+    if odd := [name for name in ("`0`", "`1`") if name in formula]:
+        raise ValueError(f"formula: given {odd[0]}, which means an intercept: rename the column")
     outcome, right = (part.strip() for part in formula.split("~"))
     kept, terms, begun, depth = "", [], 0, 0
     for at, sign in enumerate(right):
@@ -54,14 +57,17 @@ def parse(formula: str) -> tuple[str, str, tuple[Term, ...]]:
     ]
     if len({term.name for term in terms}) < len(terms):
         raise ValueError(f"formula: given {formula!r}, expected each term of a group once")
-    parts = [part.strip() for part in (kept + right[begun:]).split("+")]
-    return outcome, " + ".join(part for part in parts if part) or "1", tuple(terms)
+    kept += right[begun:]
+    if "|" in kept:
+        raise ValueError(f"formula: given {formula!r}, expected parentheses about {kept!r}")
+    parts = [part.strip() for part in kept.split("+")]
+    return outcome.strip("`"), " + ".join(part for part in parts if part) or "1", tuple(terms)
 
 
 def _terms(inside):
     """Return the terms of what stands between parentheses."""
     inner, bar, group = inside.partition("||" if "||" in inside else "|")
-    nested = [[one.strip() for one in part.split(":")] for part in group.split("/")]
+    nested = [[one.strip(" `") for one in part.split(":")] for part in group.split("/")]
     factors = [[one for part in nested[: i + 1] for one in part] for i in range(len(nested))]
     found = []
     for of in factors:
@@ -81,8 +87,13 @@ def _formula(right):
         return Formula(right)
     except FormulaicError as error:
         raise ValueError(
-            f"formula: given {right!r}, expected formulaic's language: {error}"
+            f"formula: given {right!r}, expected formulaic's language: {_plain(error)}"
         ) from error
+
+
+def _plain(error):
+    """Return the text of an error without the colours of a terminal."""
+    return re.sub("\x1b\\[[0-9;]*m|[\u29da\u29db]", "", str(error))
 
 
 def clean(frame: Any, names: Sequence[str], fills: dict | None = None) -> pd.DataFrame:
@@ -104,9 +115,10 @@ def clean(frame: Any, names: Sequence[str], fills: dict | None = None) -> pd.Dat
         if labels.count(name) != 1:
             raise ValueError(f"frame: given {labels}, expected the column {name!r} in it once")
         column = frame.iloc[:, labels.index(name)].reset_index(drop=True).infer_objects()
-        if fills and name in fills:
-            column = column.astype(float if np.isreal(fills[name]) else object)
-            column = column.fillna(fills[name])
+        if fills and name in fills and column.isna().any():
+            number = is_number(column)
+            column = (column.astype(float) if number else column).fillna(fills[name])
+            column = column.infer_objects()
         if column.isna().any():
             raise ValueError(
                 f"{name}: given nothing in {column.isna().sum()} rows, first in row "
@@ -117,6 +129,33 @@ def clean(frame: Any, names: Sequence[str], fills: dict | None = None) -> pd.Dat
     return pd.DataFrame(found, index=range(len(frame)))
 
 
+def fills(frame: pd.DataFrame, names: Sequence[str]) -> dict:
+    """Return what a missing value becomes, by column: the median, or what is most frequent. What
+    is no column of numbers, bools or text ``clean`` will refuse.
+    """
+    found = {}
+    labels = [str(label) for label in getattr(frame, "columns", ())]
+    for name in names:
+        if labels.count(name) != 1:
+            continue
+        column = frame.iloc[:, labels.index(name)].dropna().infer_objects()
+        if len(column) and is_number(column):
+            found[name] = float(column.median())
+        elif len(column) and (
+            isinstance(column.dtype, pd.CategoricalDtype)
+            or all(isinstance(one, str | bool | np.bool_) for one in column)
+        ):
+            found[name] = column.mode().iloc[0]
+    return found
+
+
+def is_number(column: pd.Series) -> bool:
+    """Return whether a column holds real numbers, and not bools."""
+    types = pd.api.types
+    odd = types.is_bool_dtype(column) or types.is_complex_dtype(column)
+    return types.is_numeric_dtype(column) and not odd
+
+
 def _as_known(name, column, index):
     """Return a column of floats, bools, text or a pandas Categorical."""
     types = pd.api.types
@@ -124,7 +163,7 @@ def _as_known(name, column, index):
         return column.cat.rename_categories(column.cat.categories.astype(str))
     if types.is_bool_dtype(column):
         return column.astype(bool)
-    if types.is_numeric_dtype(column) and not types.is_complex_dtype(column):
+    if is_number(column):
         column = column.astype(float)
         if not np.isfinite(column).all():
             bad = index[~np.isfinite(column)][0]
@@ -150,6 +189,7 @@ def columns(
 
     ValueError: what formulaic cannot read or make, a level that earlier rows did not have.
     """
+    side = what if isinstance(what, str) else str(what.formula)
     with warnings.catch_warnings():
         warnings.simplefilter("error", DataMismatchWarning)
         try:
@@ -161,7 +201,7 @@ def columns(
             ) from error
         except (FormulaicError, TypeError, ValueError) as error:
             raise ValueError(
-                f"formula: given {what}, expected formulaic's language: {error}"
+                f"formula: given {side}, expected formulaic's language: {_plain(error)}"
             ) from error
     array = np.asarray(made, np.float64)
     if not np.isfinite(array).all():
@@ -172,12 +212,39 @@ def columns(
     return array, made.model_spec
 
 
-def variables(right: str) -> list[str]:
+def refuse_constant(names: Sequence[str], array: Float[np.ndarray, "row column"]) -> None:
+    """Check that columns have several values, but for the intercept.
+
+    ValueError: one that has not.
+    """
+    for name, values in zip(names, array.T, strict=True):
+        if name != "Intercept" and np.ptp(values) == 0:
+            raise ValueError(f"{name}: given {values[0]:g} in all rows, expected several values")
+
+
+def same_kinds(frame: pd.DataFrame, known: pd.DataFrame) -> None:
+    """Check that columns of later rows are numbers, or text, where those of earlier rows are.
+
+    ValueError: one that is not.
+    """
+    for name in frame:
+        now, then = (of[name].dtype.kind in "fb" for of in (frame, known))
+        if now != then:
+            words = ("text", "numbers")
+            raise ValueError(f"{name}: given {words[now]}, expected {words[then]} as in fitting")
+
+
+def variables(right: str, labels: Sequence[str]) -> list[str]:
     """Return the columns of a data frame that a right side needs.
+
+    Args:
+        right: the right side.
+        labels: the data frame's columns, which functions such as ``poly(x, 2)`` may name.
 
     ValueError: what formulaic cannot read.
     """
-    return sorted(_formula(right).required_variables)
+    named = {one for pair in re.findall(r"`([^`]+)`|([^\W\d]\w*)", right) for one in pair}
+    return sorted({*_formula(right).required_variables} | (named & {*labels}))
 
 
 def as_text(value: Any) -> str:
@@ -201,7 +268,7 @@ def groups(
     texts = [frame[name].map(as_text).astype(str) for name in factors]
     joined = texts[0].str.cat(texts[1:], sep=":") if texts[1:] else texts[0]
     seen = dict.fromkeys(joined)
-    numeric = len(factors) == 1 and pd.api.types.is_numeric_dtype(frame[factors[0]])
+    numeric = len(factors) == 1 and is_number(frame[factors[0]])
     every = [*(known or sorted(seen, key=float if numeric else None))]
     every += [one for one in seen if one not in {*every}]
     return pd.Index(every).get_indexer(joined), every

@@ -104,20 +104,24 @@ def model(
     outcome, right, terms = formulas.parse(formula)
     _check(family, network, noise, missing, options, terms)
     sides = [right, noise or "1", *(t.inner for t in terms if t.inner not in formulas.WAYS)]
-    inputs = sorted({name for side in sides for name in formulas.variables(side)})
-    fills = _fills(frame, inputs) if missing == "median" else {}
+    labels = [str(label) for label in getattr(frame, "columns", ())]
+    inputs = sorted({name for side in sides for name in formulas.variables(side, labels)})
+    if outcome in inputs:
+        raise ValueError(f"formula: given {formula!r}, expected {outcome!r} on the left alone")
+    fills = formulas.fills(frame, inputs) if missing == "median" else {}
     factors = [name for term in terms for name in term.factors]
     needed = dict.fromkeys([*inputs, *factors, *options.values(), outcome])
     rows = formulas.clean(frame, [*needed], fills)
+    for name in (*inputs, outcome):
+        if rows[name].nunique() < 2:
+            raise ValueError(
+                f"{name}: given {rows[name].iloc[0]!r} in all rows, expected several values"
+            )
     y, classes = families.outcome(family, outcome, rows[outcome])
     x, common = formulas.columns(right, rows)
     names = [name for name in common.column_names if family != "ordinal" or name != "Intercept"]
     x = x[:, [common.column_names.index(name) for name in names]]
-    constant = [
-        n for n, sd in zip(names, x.std(axis=0), strict=True) if n != "Intercept" and not sd
-    ]
-    if constant:
-        raise ValueError(f"{constant[0]}: given one value in all rows, expected several")
+    formulas.refuse_constant(names, x)
     nets = [name for name in names if name != "Intercept"] if network is not None else []
     at = [names.index(name) for name in nets]
     kept = [i for i in range(len(names)) if i not in at]
@@ -131,11 +135,17 @@ def model(
         classes, (0.0, 1.0), network, (nets, x[:, at].mean(axis=0), x[:, at].std(axis=0)),
         {}, options, fills, rows, {}, False,
     )  # fmt: skip
-    made = made._replace(data=encode(made, frame))
+    made = made._replace(data=encode(made, rows))
     made = made._replace(spread=_spread(made))
     defaults = default_priors(made)
-    if odd := [*({*(priors or {})} - {*defaults})]:
-        raise ValueError(f"priors: given {odd}, expected names among {[*defaults]}")
+    if odd := [
+        name
+        for name, prior in (priors or {}).items()
+        if name not in defaults or not isinstance(prior, dist.Distribution)
+    ]:
+        raise ValueError(
+            f"priors: given {odd}, expected NumPyro distributions by names among {[*defaults]}"
+        )
     made = made._replace(priors=defaults | (priors or {}))
     if not exact.applies(made):
         return made
@@ -151,11 +161,11 @@ def encode(made: Model, frame: pd.DataFrame) -> dict:
     ValueError: a column that is absent, missing values, a level of a text that training rows did
         not have.
     """
-    sides = [made.common, made.noise, *(part.spec for part in made.parts)]
-    names = {str(name) for side in sides if side is not None for name in side.required_variables}
-    names |= {name for part in made.parts for name in part.term.factors} | {*made.options.values()}
+    names = [name for name in made.rows if name != made.outcome]
     there = [made.outcome] if made.outcome in map(str, getattr(frame, "columns", [])) else []
-    rows = formulas.clean(frame, [*dict.fromkeys([*sorted(names), *there])], made.fills)
+    rows = formulas.clean(frame, [*names, *there], made.fills)
+    factors = {name for part in made.parts for name in part.term.factors}
+    formulas.same_kinds(rows[[name for name in names if name not in factors]], made.rows)
     x, spec = formulas.columns(made.common, rows)
     columns = {name: x[:, [spec.column_names.index(name)]] for name in spec.column_names}
     none = np.zeros((len(rows), 0))
@@ -172,6 +182,8 @@ def encode(made: Model, frame: pd.DataFrame) -> dict:
     )
     if made.noise is not None:
         data["noise"] = formulas.columns(made.noise, rows)[0]
+        if frame is made.rows:
+            formulas.refuse_constant(made.noise.column_names, data["noise"])
     offset = np.zeros(len(rows))
     for option, name in made.options.items():
         values = families.option(option, name, rows[name])
@@ -183,7 +195,11 @@ def encode(made: Model, frame: pd.DataFrame) -> dict:
     if there:
         data["y"] = families.outcome(made.family, made.outcome, rows[made.outcome], made.classes)[0]
     if "y" in data and "trials" in data and (data["y"] > data["trials"]).any():
-        raise ValueError(f"{made.outcome}: given more than {made.options['trials']} in a row")
+        bad = np.flatnonzero(data["y"] > data["trials"])[0]
+        raise ValueError(
+            f"{made.outcome}: given {data['y'][bad]:g} in row {bad}, expected at most "
+            f"{made.options['trials']}, {data['trials'][bad]:g}"
+        )
     return data
 
 
@@ -195,6 +211,8 @@ def _check(family, network, noise, missing, options, terms):
         raise ValueError(f"missing: given {missing!r}, expected 'refuse' or 'median'")
     if network is not None and not isinstance(network, networks.MLP):
         raise ValueError(f"network: given {network!r}, expected a networks.MLP")
+    if odd := [name for name, column in options.items() if not isinstance(column, str)]:
+        raise ValueError(f"{odd[0]}: given {options[odd[0]]!r}, expected the name of a column")
     allowed = {*OPTIONS} - ({"trials"} if family != "binomial" else set())
     allowed -= {"exposure"} if families.FAMILIES[family].link != "log" else set()
     allowed -= {"censored"} if family not in families.CENSORED else set()
@@ -208,16 +226,6 @@ def _check(family, network, noise, missing, options, terms):
         raise ValueError(f"formula: given ({of[0]} | ...), expected network=networks.MLP(...), too")
 
 
-def _fills(frame, names):
-    """Return what a missing value becomes, by column: the median, or what is most frequent."""
-    fills = {}
-    for name in names:
-        column = frame[name].dropna()
-        number = pd.api.types.is_numeric_dtype(column) and column.dtype != bool
-        fills[name] = float(column.median()) if number else column.mode().iloc[0]
-    return fills
-
-
 def _part(term, rows):
     _, levels = formulas.groups(term.factors, rows)
     if len(levels) < 2:
@@ -226,6 +234,7 @@ def _part(term, rows):
         return Part(term, None, (), np.zeros(0), levels)
     z, spec = formulas.columns(term.inner, rows)
     names = spec.column_names
+    formulas.refuse_constant(names, z)
     correlated = term.correlated and "Intercept" in names and len(names) > 1
     beyond = (z.min(axis=0) > 0) | (z.max(axis=0) < 0)  # a level there would be a guess
     center = np.where(beyond, z.mean(axis=0), 0) * [correlated and n != "Intercept" for n in names]

@@ -40,6 +40,7 @@ def test_readme_prints_the_differences_that_are_stored():
         assert headlines.interval_text(differences) in text
 
 
+@pytest.mark.usefixtures("as_readers_run")
 def test_readmes_code_for_a_table_runs_and_mixes(tmp_path, monkeypatch):
     """As it stands; its last years are predicted as they came, within what 55 forecasts allow."""
     monkeypatch.chdir(tmp_path)
