@@ -18,7 +18,7 @@ import numpy as np
 from arviz import InferenceData
 from jaxtyping import Array, Key
 
-from tables import exact, weights, written
+from tables import exact, families, weights, written
 from tables.draws import mapped
 from tables.models import Model
 
@@ -38,6 +38,9 @@ class Fit(NamedTuple):
     model: Model
     data: InferenceData  # groups posterior, sample_stats, observed_data; ``to_netcdf`` keeps it
     check: Check  # whether it can be used
+
+    def __repr__(self) -> str:
+        return f"Fit({self.model!r}, {'can' if self.check.ok else 'NOT to'} be used)"
 
 
 def fit(
@@ -88,10 +91,10 @@ def fit(
             if not check.reasons or not all(r.endswith("mcmc.extend") for r in check.reasons):
                 break
             more = num_samples
-    print(diagnostics.describe(check))
+    verdict = diagnostics.describe(check).replace("draw on: mcmc.extend", "raise num_samples")
+    print(verdict)
     if not check.ok:
-        reasons = "; ".join(check.reasons).replace("draw on: mcmc.extend", "raise num_samples")
-        warnings.warn(f"not to be used: {reasons}", stacklevel=2)
+        warnings.warn(verdict[verdict.index("NOT") :], stacklevel=2)
     return Fit(model, _inference_data(model, draws, posterior), check)
 
 
@@ -235,8 +238,14 @@ def _inference_data(model, draws, posterior):
         observed_data={model.outcome: model.data["y"]},
         coords=coords,
         dims=dims,
-        attrs={"formula": model.formula, "family": model.family},
+        attrs=_said(model),
     )
+
+
+def _said(model):
+    """Return what a file says of its model."""
+    priors = {name: families.text(prior) for name, prior in model.priors.items()}
+    return {"formula": model.formula, "family": model.family, "priors": str(priors)}
 
 
 def load(path: Path | str, model: Model) -> Fit:
@@ -246,7 +255,7 @@ def load(path: Path | str, model: Model) -> Fit:
     """
     try:
         data = arviz.from_netcdf(str(path))
-        said = data.attrs["formula"], data.attrs["family"]
+        said = {name: data.attrs[name] for name in _said(model)}
         y = data.observed_data[model.outcome].values
         draws = {name: values.values for name, values in data.posterior.items()}
         stats = [data.sample_stats[name].values for name in STATS]
@@ -255,8 +264,10 @@ def load(path: Path | str, model: Model) -> Fit:
         raise ValueError(
             f"path: given {path}, expected a fit of {model.formula}; {what}"
         ) from error
-    if said != (model.formula, model.family) or not np.array_equal(y, model.data["y"]):
-        raise ValueError(f"path: given a fit of {said}, expected {model.formula}, of these rows")
+    if odd := [name for name, one in _said(model).items() if one != said[name]]:
+        raise ValueError(f"path: given {odd[0]} {said[odd[0]]}, expected {_said(model)[odd[0]]}")
+    if not np.array_equal(y, model.data["y"]):
+        raise ValueError(f"path: given {len(y)} other rows, expected those of the model")
     with jax.enable_x64(True):
         return Fit(model, data, _checked(model, Posterior(None, Stats(*stats)), draws))
 
