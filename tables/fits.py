@@ -264,10 +264,10 @@ def load(path: Path | str, model: Model) -> Fit:
         raise ValueError(
             f"path: given {path}, expected a fit of {model.formula}; {what}"
         ) from error
-    if odd := [name for name, one in _said(model).items() if one != said[name]]:
-        raise ValueError(f"path: given {odd[0]} {said[odd[0]]}, expected {_said(model)[odd[0]]}")
     if not np.array_equal(y, model.data["y"]):
         raise ValueError(f"path: given {len(y)} other rows, expected those of the model")
+    if odd := [name for name, one in _said(model).items() if one != said[name]]:
+        raise ValueError(f"path: given {odd[0]} {said[odd[0]]}, expected {_said(model)[odd[0]]}")
     with jax.enable_x64(True):
         return Fit(model, data, _checked(model, Posterior(None, Stats(*stats)), draws))
 
