@@ -10,11 +10,11 @@ import pandas as pd
 
 from tables import families, models, written
 from tables.draws import mapped
-from tables.fits import Fit
+from tables.fits import Fitted
 from tables.models import Model
 
 
-def summary(fit: Fit, term: str | None = None) -> pd.DataFrame:
+def summary(fit: Fitted, term: str | None = None) -> pd.DataFrame:
     """Return mean, standard deviation, central 95 %, R-hat and effective sample size.
 
     Args:
@@ -58,7 +58,7 @@ def _named(name, values):
     return found
 
 
-def average(fit: Fit, column: str, values: list | None = None) -> pd.DataFrame:
+def average(fit: Fitted, column: str, values: list | None = None) -> pd.DataFrame:
     """Return the mean outcome over training rows, had all of them the same value of a column, and
     by how much it differs from that at the first value.
 

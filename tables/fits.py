@@ -32,7 +32,7 @@ STEPS, MANY_STEPS = (3, 15), (4, 250)
 SEEN = 100  # rows whose predictions are checked
 
 
-class Fit(NamedTuple):
+class Fitted(NamedTuple):
     """Draws of a model's posterior."""
 
     model: Model
@@ -40,7 +40,7 @@ class Fit(NamedTuple):
     check: Check  # whether it can be used
 
     def __repr__(self) -> str:
-        return f"Fit({self.model!r}, {'can' if self.check.ok else 'NOT to'} be used)"
+        return f"Fitted({self.model!r}, {'can' if self.check.ok else 'NOT to'} be used)"
 
 
 def fit(
@@ -52,7 +52,7 @@ def fit(
     num_chains: int = 4,
     target_acceptance: float = 0.9,
     progress: bool | None = None,
-) -> Fit:
+) -> Fitted:
     """Draw from a model's posterior in float64; print the verdict, and warn where it is not good.
 
     Effects of groups are integrated out where that is exact and fast, and drawn after. Others are
@@ -95,7 +95,7 @@ def fit(
     print(verdict)
     if not check.ok:
         warnings.warn(verdict[verdict.index("NOT") :], stacklevel=2)
-    return Fit(model, _inference_data(model, draws, posterior), check)
+    return Fitted(model, _inference_data(model, draws, posterior), check)
 
 
 def _guess(model):
@@ -248,7 +248,7 @@ def _said(model):
     return {"formula": model.formula, "family": model.family, "priors": str(priors)}
 
 
-def load(path: Path | str, model: Model) -> Fit:
+def load(path: Path | str, model: Model) -> Fitted:
     """Return a fit that ``fit.data.to_netcdf`` kept, of a model made again of the same rows.
 
     ValueError: no such file, one of another model.
@@ -269,7 +269,7 @@ def load(path: Path | str, model: Model) -> Fit:
     if odd := [name for name, one in _said(model).items() if one != said[name]]:
         raise ValueError(f"path: given {odd[0]} {said[odd[0]]}, expected {_said(model)[odd[0]]}")
     with jax.enable_x64(True):
-        return Fit(model, data, _checked(model, Posterior(None, Stats(*stats)), draws))
+        return Fitted(model, data, _checked(model, Posterior(None, Stats(*stats)), draws))
 
 
 def cost(model: Model, num_draws: int = 1400, num_chains: int = 4) -> dict[str, tuple]:

@@ -18,7 +18,7 @@ from numpyro import handlers
 from tables import families, formulas, models, weights, written
 from tables.comparisons import MOST_K
 from tables.draws import mapped
-from tables.fits import Fit
+from tables.fits import Fitted
 from tables.models import Model
 
 CANDIDATES = 200  # effects of a new group that its rows choose among, in each draw
@@ -34,7 +34,7 @@ class Forecast(NamedTuple):
 
 def predict(
     key: Key[Array, ""],
-    fit: Fit,
+    fit: Fitted,
     frame: pd.DataFrame,
     *,
     given: pd.DataFrame | None = None,
