@@ -88,7 +88,7 @@ def fit(
             if model.exact:
                 draws |= effects(key_effects, model, draws.pop("exact"))
             check = _checked(model, posterior, draws)
-            if not check.reasons or not all(r.endswith("mcmc.extend") for r in check.reasons):
+            if check.ok or not all(one.endswith("mcmc.extend") for one in check.reasons):
                 break
             more = num_samples
     verdict = diagnostics.describe(check).replace("draw on: mcmc.extend", "raise num_samples")
@@ -139,6 +139,10 @@ def _choice(model, draws):
     if model.exact:
         return [part.drawn for part in model.parts]
     found, about = ["offset"] * len(model.parts), {}
+    mean = draws["coefficient"].copy()
+    if "Intercept" in model.columns:  # the one that effects would be drawn about
+        moved = np.einsum("cdk...,k->cd...", mean, model.center)
+        mean[:, :, model.columns.index("Intercept")] += moved
     for i, part in enumerate(model.parts):
         if part.spec is None:
             continue
@@ -147,7 +151,7 @@ def _choice(model, draws):
             found[i] = "effect"
         at = [model.columns.index(name) for name in part.columns if name in model.columns]
         if len(at) == len(part.columns):
-            about[i] = _share_kept(effect + draws["coefficient"][:, :, None, at], sd)
+            about[i] = _share_kept(effect + mean[:, :, None, at], sd)
     taken = set()  # of factors that cross, one takes a common coefficient
     for i in sorted(about, key=about.get):
         if about[i] < PINNED and not taken & {*model.parts[i].columns}:
@@ -157,11 +161,10 @@ def _choice(model, draws):
 
 
 def _share_kept(effect, sd):
-    """Return the share of its variance that a group keeps on average, of the column that keeps
-    most, where the standard deviation is small: there, if anywhere, effects drawn as such get
-    stuck.
+    """Return the share of its variance that a middle group keeps, of the column that keeps most,
+    where the standard deviation is small: there, if anywhere, effects drawn as such get stuck.
     """
-    within = effect.var(axis=1).mean(axis=(0, 1))  # chains need not agree yet
+    within = np.median(effect.var(axis=1).mean(axis=0), axis=0)  # chains need not agree yet
     return float(np.max(within / np.quantile(sd, 0.1, axis=(0, 1)) ** 2))
 
 
@@ -260,7 +263,6 @@ def load(path: Path | str, model: Model) -> Fitted:
         draws = {name: values.values for name, values in data.posterior.items()}
         stats = [data.sample_stats[name].values for name in STATS]
     except Exception as error:  # of the file system, HDF5 or xarray: the remedy is the same
-        what = f"{type(error).__name__}: {error}"
         raise ValueError(
             f"path: given {path}, expected a fit of {model.formula}; {what}"
         ) from error
@@ -278,8 +280,7 @@ def cost(model: Model, num_draws: int = 1400, num_chains: int = 4) -> dict[str, 
 
     Args:
         model: of ``models.model``.
-        num_draws: of each chain, warm-up and pilot included.
-        num_chains: how many chains.
+        num_draws, num_chains: how many draws, warm-up and pilot included, of how many chains.
 
     ValueError: no draws, no chains.
     """
@@ -293,8 +294,7 @@ def cost(model: Model, num_draws: int = 1400, num_chains: int = 4) -> dict[str, 
             begun = time.perf_counter()
             jax.block_until_ready(gradient(one, data))
             times.append(time.perf_counter() - begun)
-    rounds = -(-num_chains // mcmc.cores())
-    each = min(times) * num_draws * rounds
+    each = min(times) * num_draws * -(-num_chains // mcmc.cores())
     size = 8e-6 * num_chains * num_draws * sum(leaf.size for leaf in one.values())
-    steps = STEPS if model.exact else MANY_STEPS
-    return {"seconds": tuple(each * n for n in steps), "megabytes": (size, 4 * size)}
+    seconds = tuple(each * steps for steps in (STEPS if model.exact else MANY_STEPS))
+    return {"seconds": seconds, "megabytes": (size, 4 * size)}
