@@ -94,7 +94,7 @@ def fit(
     verdict = diagnostics.describe(check).replace("draw on: mcmc.extend", "raise num_samples")
     print(verdict)
     if not check.ok:
-        warnings.warn(verdict[verdict.index("NOT") :], stacklevel=2)
+        warnings.warn(verdict[verdict.index("NOT") :].lower(), stacklevel=2)
     return Fitted(model, _inference_data(model, draws, posterior), check)
 
 
@@ -264,7 +264,7 @@ def load(path: Path | str, model: Model) -> Fitted:
         stats = [data.sample_stats[name].values for name in STATS]
     except Exception as error:  # of the file system, HDF5 or xarray: the remedy is the same
         raise ValueError(
-            f"path: given {path}, expected a fit of {model.formula}; {what}"
+            f"path: given {path}, expected a fit of {model.formula}; {error}"
         ) from error
     if not np.array_equal(y, model.data["y"]):
         raise ValueError(f"path: given {len(y)} other rows, expected those of the model")
