@@ -8,13 +8,13 @@ import jax
 import numpy as np
 import pandas as pd
 
-from tables import models, written
+from tables import families, models, written
 from tables.draws import mapped
-from tables.fits import Fit
+from tables.fits import Fitted
 from tables.models import Model
 
 
-def summary(fit: Fit, term: str | None = None) -> pd.DataFrame:
+def summary(fit: Fitted, term: str | None = None) -> pd.DataFrame:
     """Return mean, standard deviation, central 95 %, R-hat and effective sample size.
 
     Args:
@@ -58,7 +58,7 @@ def _named(name, values):
     return found
 
 
-def average(fit: Fit, column: str, values: list | None = None) -> pd.DataFrame:
+def average(fit: Fitted, column: str, values: list | None = None) -> pd.DataFrame:
     """Return the mean outcome over training rows, had all of them the same value of a column, and
     by how much it differs from that at the first value.
 
@@ -73,7 +73,8 @@ def average(fit: Fit, column: str, values: list | None = None) -> pd.DataFrame:
     """
     rows = fit.model.rows
     if column not in rows or column == fit.model.outcome:
-        raise ValueError(f"column: given {column!r}, expected one of {[*rows]}")
+        known = [name for name in rows if name != fit.model.outcome]
+        raise ValueError(f"column: given {column!r}, expected one of {known}")
     if values is None and pd.api.types.is_float_dtype(rows[column]):
         values = [float(v) for v in np.unique(np.quantile(rows[column], [0.1, 0.5, 0.9]))]
     elif values is None:
@@ -85,7 +86,10 @@ def average(fit: Fit, column: str, values: list | None = None) -> pd.DataFrame:
             frame = rows.assign(**{column: value}).astype({column: rows[column].dtype})
             data = models.encode(fit.model, frame)
             means += [
-                mapped(lambda d, r=data: written.outcomes(fit.model, d, r).mean.mean(0), draws)
+                mapped(
+                    lambda d, r=data: families.mean(written.outcomes(fit.model, d, r)).mean(0),
+                    draws,
+                )
             ]
     table = {}
     for value, mean in zip(values, means, strict=True):
@@ -98,27 +102,11 @@ def average(fit: Fit, column: str, values: list | None = None) -> pd.DataFrame:
 
 
 def priors(model: Model) -> pd.Series:
-    """Return the prior of each parameter as text, by name, in the table's units."""
+    """Return the prior of each parameter as text, by name, in the table's units.
 
-    def text(prior):
-        names = [
-            name
-            for name in prior.arg_constraints
-            if name
-            in (
-                "loc",
-                "scale",
-                "concentration",
-                "rate",
-                "concentration0",
-                "concentration1",
-                "df",
-                "low",
-                "high",
-            )
-        ]
-        return (
-            f"{type(prior).__name__}({', '.join(f'{getattr(prior, name):.4g}' for name in names)})"
-        )
-
-    return pd.Series({name: text(prior) for name, prior in model.priors.items()}, name="prior")
+    Not among them are a network's weights, N(0, 1) before they are scaled, and the cutpoints of an
+    ordinal outcome, the first N(0, 2.5) and the logarithms of their gaps likewise.
+    """
+    return pd.Series(
+        {name: families.text(prior) for name, prior in model.priors.items()}, name="prior"
+    )

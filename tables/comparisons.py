@@ -17,11 +17,13 @@ from scipy.special import logsumexp
 
 from tables import exact, families, fits, formulas, written
 from tables.draws import mapped
-from tables.fits import Fit
+from tables.fits import Fitted
 from tables.models import Model
 
+MOST_K = 0.7  # Pareto k above which weights are not to be trusted (Vehtari et al. 2024)
 
-def compare(found: dict[str, Fit], by: str | None = None) -> pd.DataFrame:
+
+def compare(found: dict[str, Fitted], by: str | None = None) -> pd.DataFrame:
     """Return how well each model predicts rows that it has not seen, the best first.
 
     By row: leave-one-out by Pareto smoothed importance sampling, ArviZ's; ``k`` is the largest
@@ -34,6 +36,8 @@ def compare(found: dict[str, Fit], by: str | None = None) -> pd.DataFrame:
 
     ValueError: fewer than two fits, fits of other outcomes.
     """
+    if not isinstance(found, dict):
+        raise ValueError(f"found: given {type(found).__name__}, expected a dict of fits by name")
     outcomes = [fit.model.data["y"] for fit in found.values()]
     if len(found) < 2 or any(not np.array_equal(outcomes[0], y) for y in outcomes[1:]):
         raise ValueError(
@@ -57,6 +61,8 @@ def compare(found: dict[str, Fit], by: str | None = None) -> pd.DataFrame:
         )
         table = arviz.compare(each)
     worst = [float(each[name].pareto_k.max()) for name in table.index]
+    if max(worst) > MOST_K:
+        print(f"k above {MOST_K}: take differences for a hint, or compare by a column of groups")
     return table[["elpd_loo", "se", "elpd_diff", "dse", "p_loo"]].assign(k=worst)
 
 
@@ -83,7 +89,7 @@ def _compare_groups(found, by):
     return pd.DataFrame(table).T
 
 
-def left_out(key: Key[Array, ""], fit: Fit, by: str, num_parts: int = 10) -> np.ndarray:
+def left_out(key: Key[Array, ""], fit: Fitted, by: str, num_parts: int = 10) -> np.ndarray:
     """Return the log predictive density of each row, [row], by fits without its group.
 
     Groups are left out one by one, or in so many parts where there are more. The fits run side by

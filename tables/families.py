@@ -93,6 +93,20 @@ def log_likelihood(
     return jnp.where(below, dist.LeftCensoredDistribution(found, below).log_prob(y), right)
 
 
+def mean(found: dist.Distribution) -> Float[Array, "row *class"]:
+    """Return the mean of each row's outcome; of classes, their probabilities."""
+    classes = isinstance(found, (dist.CategoricalLogits, dist.CategoricalProbs))
+    return found.probs if classes else found.mean
+
+
+def text(prior: dist.Distribution) -> str:
+    """Return a distribution as one writes it, such as ``Normal(0, 2.5)``."""
+    named = "loc", "scale", "concentration", "rate", "df", "low", "high"
+    named += "concentration1", "concentration0"
+    values = [f"{getattr(prior, name):.4g}" for name in prior.arg_constraints if name in named]
+    return f"{type(prior).__name__}({', '.join(values)})"
+
+
 def option(name: str, column: str, values: pd.Series) -> Float[np.ndarray, " row"]:
     """Return the column of an option as numbers.
 

@@ -18,7 +18,7 @@ import numpy as np
 from arviz import InferenceData
 from jaxtyping import Array, Key
 
-from tables import exact, weights, written
+from tables import exact, families, weights, written
 from tables.draws import mapped
 from tables.models import Model
 
@@ -32,12 +32,15 @@ STEPS, MANY_STEPS = (3, 15), (4, 250)
 SEEN = 100  # rows whose predictions are checked
 
 
-class Fit(NamedTuple):
+class Fitted(NamedTuple):
     """Draws of a model's posterior."""
 
     model: Model
     data: InferenceData  # groups posterior, sample_stats, observed_data; ``to_netcdf`` keeps it
     check: Check  # whether it can be used
+
+    def __repr__(self) -> str:
+        return f"Fitted({self.model!r}, {'can' if self.check.ok else 'NOT to'} be used)"
 
 
 def fit(
@@ -49,7 +52,7 @@ def fit(
     num_chains: int = 4,
     target_acceptance: float = 0.9,
     progress: bool | None = None,
-) -> Fit:
+) -> Fitted:
     """Draw from a model's posterior in float64; print the verdict, and warn where it is not good.
 
     Effects of groups are integrated out where that is exact and fast, and drawn after. Others are
@@ -88,11 +91,11 @@ def fit(
             if not check.reasons or not all(r.endswith("mcmc.extend") for r in check.reasons):
                 break
             more = num_samples
-    print(diagnostics.describe(check))
+    verdict = diagnostics.describe(check).replace("draw on: mcmc.extend", "raise num_samples")
+    print(verdict)
     if not check.ok:
-        reasons = "; ".join(check.reasons).replace("draw on: mcmc.extend", "raise num_samples")
-        warnings.warn(f"not to be used: {reasons}", stacklevel=2)
-    return Fit(model, _inference_data(model, draws, posterior), check)
+        warnings.warn(verdict[verdict.index("NOT") :], stacklevel=2)
+    return Fitted(model, _inference_data(model, draws, posterior), check)
 
 
 def _guess(model):
@@ -235,18 +238,24 @@ def _inference_data(model, draws, posterior):
         observed_data={model.outcome: model.data["y"]},
         coords=coords,
         dims=dims,
-        attrs={"formula": model.formula, "family": model.family},
+        attrs=_said(model),
     )
 
 
-def load(path: Path | str, model: Model) -> Fit:
+def _said(model):
+    """Return what a file says of its model."""
+    priors = {name: families.text(prior) for name, prior in model.priors.items()}
+    return {"formula": model.formula, "family": model.family, "priors": str(priors)}
+
+
+def load(path: Path | str, model: Model) -> Fitted:
     """Return a fit that ``fit.data.to_netcdf`` kept, of a model made again of the same rows.
 
     ValueError: no such file, one of another model.
     """
     try:
         data = arviz.from_netcdf(str(path))
-        said = data.attrs["formula"], data.attrs["family"]
+        said = {name: data.attrs[name] for name in _said(model)}
         y = data.observed_data[model.outcome].values
         draws = {name: values.values for name, values in data.posterior.items()}
         stats = [data.sample_stats[name].values for name in STATS]
@@ -255,10 +264,12 @@ def load(path: Path | str, model: Model) -> Fit:
         raise ValueError(
             f"path: given {path}, expected a fit of {model.formula}; {what}"
         ) from error
-    if said != (model.formula, model.family) or not np.array_equal(y, model.data["y"]):
-        raise ValueError(f"path: given a fit of {said}, expected {model.formula}, of these rows")
+    if not np.array_equal(y, model.data["y"]):
+        raise ValueError(f"path: given {len(y)} other rows, expected those of the model")
+    if odd := [name for name, one in _said(model).items() if one != said[name]]:
+        raise ValueError(f"path: given {odd[0]} {said[odd[0]]}, expected {_said(model)[odd[0]]}")
     with jax.enable_x64(True):
-        return Fit(model, data, _checked(model, Posterior(None, Stats(*stats)), draws))
+        return Fitted(model, data, _checked(model, Posterior(None, Stats(*stats)), draws))
 
 
 def cost(model: Model, num_draws: int = 1400, num_chains: int = 4) -> dict[str, tuple]:

@@ -16,12 +16,12 @@ from jaxtyping import Array, Float, Key
 from numpyro import handlers
 
 from tables import families, formulas, models, weights, written
+from tables.comparisons import MOST_K
 from tables.draws import mapped
-from tables.fits import Fit
+from tables.fits import Fitted
 from tables.models import Model
 
 CANDIDATES = 200  # effects of a new group that its rows choose among, in each draw
-MOST_K = 0.7  # Pareto k above which weights are not to be trusted (Vehtari et al. 2024)
 
 
 class Forecast(NamedTuple):
@@ -34,7 +34,7 @@ class Forecast(NamedTuple):
 
 def predict(
     key: Key[Array, ""],
-    fit: Fit,
+    fit: Fitted,
     frame: pd.DataFrame,
     *,
     given: pd.DataFrame | None = None,
@@ -50,13 +50,15 @@ def predict(
         key: for new groups and outcomes.
         fit: of ``fits.fit``.
         frame: the rows; an outcome is not needed.
-        given: rows with outcomes, which training rows did not have.
+        given: rows with outcomes, which were not among the training rows: they would count twice.
         groups: False for an average group, whose effects are 0.
 
     ValueError: as ``models.encode``; new groups of several terms among rows that are given.
     """
     num_given, y = 0, np.zeros(0)
     if given is not None:
+        if fit.model.outcome not in given:
+            raise ValueError(f"given: expected rows with the outcome {fit.model.outcome!r}")
         num_given, y = len(given), models.encode(fit.model, given)["y"]
         factors = [name for part in fit.model.parts for name in part.term.factors]
         given, frame = (
@@ -119,7 +121,7 @@ def _forecast(made, rows, seen, groups, key, draw):
     else:
         draw = draw | _with_new(made, new, key_new, draw)
     found = written.outcomes(made, draw, rows)
-    return found.mean, found.sample(key_outcome), weight
+    return families.mean(found), found.sample(key_outcome), weight
 
 
 def _with_new(made, new, key, draw):
@@ -187,7 +189,7 @@ def prior_predictive(key: Key[Array, ""], model: Model, num_draws: int = 1000) -
             sites = handlers.trace(seeded).get_trace(rows)
             draw = {n: s["value"] for n, s in sites.items() if s["type"] == "deterministic"}
             found = written.outcomes(plain, draw, rows)
-            return found.mean, found.sample(key_outcome)
+            return families.mean(found), found.sample(key_outcome)
 
         mean, outcome = mapped(one, jax.random.split(key, (1, num_draws)))
     return Forecast(mean, outcome)

@@ -122,8 +122,8 @@ def clean(frame: Any, names: Sequence[str], fills: dict | None = None) -> pd.Dat
         if column.isna().any():
             raise ValueError(
                 f"{name}: given nothing in {column.isna().sum()} rows, first in row "
-                f"{frame.index[column.isna()][0]!r}, expected a value in each: "
-                f"frame.dropna(subset=[{name!r}]), or missing='median'"
+                f"{frame.index[column.isna()].tolist()[0]!r}, expected a value in each: "
+                f"frame.dropna(subset=[{name!r}]), or for the model's columns missing='median'"
             )
         found[name] = _as_known(name, column, frame.index)
     return pd.DataFrame(found, index=range(len(frame)))

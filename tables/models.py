@@ -59,6 +59,9 @@ class Model(NamedTuple):
     data: dict
     exact: bool  # whether effects of groups are integrated out
 
+    def __repr__(self) -> str:
+        return f"Model({self.formula!r}, family={self.family!r}, {len(self.rows)} rows)"
+
     @property
     def num_outputs(self) -> int:
         """How many numbers a row's distribution is made of: one, or one a class but the first."""
@@ -87,7 +90,8 @@ def model(
     Args:
         formula: ``outcome ~ x + (x | group)``: formulaic's language, lme4's parentheses.
         frame: the training rows.
-        family: of the outcome, one of ``families.FAMILIES``.
+        family: of the outcome: normal, student t, bernoulli, binomial, categorical, ordinal,
+            poisson, negative binomial, either of them zero-inflated, gamma, beta.
         network: of the common columns, instead of a line. ``(1 | group)`` then adds a level to its
             output, ``(head | group)`` gives each group a last layer, ``(network | group)`` weights
             of all layers.

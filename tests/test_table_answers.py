@@ -216,10 +216,10 @@ def test_a_fit_comes_back_from_its_file(slopes, levels, tmp_path):
     np.testing.assert_array_equal(one.outcome, two.outcome)
     assert again.check.ok == slopes.check.ok and again.check.reasons == slopes.check.reasons
     whole = path.read_bytes()
-    with pytest.raises(ValueError, match=r"path: given a fit of .*Days"):
+    with pytest.raises(ValueError, match=r"path: given formula .*Days"):
         tables.load(path, levels.model)
     other = tables.model(slopes.model.formula, slopes.model.rows.assign(Reaction=range(90)))
-    with pytest.raises(ValueError, match="of these rows"):
+    with pytest.raises(ValueError, match="other rows"):
         tables.load(path, other)
     for content in (None, b"", b"no netcdf", whole[: len(whole) // 2]):
         path.unlink() if content is None else path.write_bytes(content)
@@ -262,3 +262,13 @@ def test_priors_are_printed_in_the_tables_units():
     assert found["x"] == "StudentT(3, 0, 2)"
     plain = tables.priors(tables.model("y ~ x", f))
     assert plain["x"] == f"Normal(0, {2.5 * sd / f.x.std(ddof=0):.4g})"
+
+
+@pytest.mark.parametrize("family", ["categorical", "ordinal"])
+def test_means_of_classes_are_their_probabilities(family):
+    frame = pd.DataFrame({"x": np.linspace(-1, 1, 60), "y": np.tile([0, 1, 2], 20)})
+    before = tables.prior_predictive(
+        jax.random.key(8), tables.model("y ~ x", frame, family=family), 20
+    )
+    assert before.mean.shape == (1, 20, 60, 3)
+    np.testing.assert_allclose(before.mean.sum(axis=-1), 1)

@@ -10,7 +10,7 @@ from benchmarks.tables import clock
 from benchmarks.tables.data import TABLES
 
 
-def named(fit: tables.fits.Fit) -> dict[str, np.ndarray]:
+def named(fit: tables.fits.Fitted) -> dict[str, np.ndarray]:
     """Return draws [chain, draw] of coefficients, groups' standard deviations and noise."""
     found = {}
     for name, values in fit.data.posterior.items():
