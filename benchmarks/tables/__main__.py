@@ -64,8 +64,12 @@ def priors(name: str) -> dict[str, tuple[float, float]]:
     table = TABLES[name]
     options = {"trials": table.trials} if table.trials else {}
     made = tables.model(table.formula, table.read(), family=table.family, **options)
-    return {
-        key: (float(getattr(of, "loc", 0.0)), float(of.scale)) for key, of in made.priors.items()
+    return {  # of parts that are independent, "sd_city: both" is "sd_city[both]"
+        f"{key.replace(': ', '[')}]" if ": " in key else key: (
+            float(getattr(of, "loc", 0.0)),
+            float(of.scale),
+        )
+        for key, of in made.priors.items()
     }
 
 

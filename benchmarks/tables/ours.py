@@ -21,7 +21,7 @@ def named(fit: tables.fits.Fitted) -> dict[str, np.ndarray]:
             continue
         axis = values.dims[2]
         for i, label in enumerate(values[axis].values):
-            of = label if name == "coefficient" else f"{name}[{label}]"
+            of = label if name == "coefficient" else f"{name.split(': ')[0]}[{label}]"
             found[str(of)] = values.values[..., i]
     return found
 
