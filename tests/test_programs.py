@@ -86,8 +86,8 @@ print(json.dumps(found))
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="maps are counted where Linux is")
 def test_calls_with_new_closures_and_shapes_do_not_pile_up_maps():
     """With room for two calls the maps of the last six grow by less than a tenth of what six calls
-    take where nothing is released: 190 each (measured; 200 calls of the book's room end at
-    1.1 GB and 3200 maps, CONTRIBUTING.md).
+    take where nothing is released: 190 each (measured; what 200 calls end at says
+    CONTRIBUTING.md).
     """
     done = subprocess.run(
         [sys.executable, "-c", GROWING], cwd=ROOT, capture_output=True, text=True, check=False
