@@ -40,7 +40,7 @@ def test_actions_and_tools_are_pinned_by_what_they_are():
         assert re.fullmatch(r"  # v\d+\.\d+\.\d+", comment), action
     makefile = (ROOT / "Makefile").read_text()
     installs = re.findall(r"pip install .*", makefile)
-    assert len(installs) == 5
+    assert len(installs) == 6
     for line in installs:
         assert "--require-hashes" in line or "--no-deps --no-build-isolation -e ." in line, line
     assert re.match(r"#.*\nuv==[\d.]+ \\\n +--hash=sha256:", (ROOT / "tools/uv.txt").read_text())
