@@ -14,7 +14,7 @@ which the model was written.
 A model has one argument, any pytree of arrays. Its latent sites are continuous.
 """
 
-from helpers import checks
+from helpers import checks, predict
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -97,8 +97,4 @@ def constrained(found: Found, draws: dict, data: Any, keep: Callable[[str], bool
         sites = constrain_fn(found.model, (data,), {}, position, return_deterministic=True)
         return {name: site for name, site in sites.items() if keep(name)}
 
-    # a chain at a time, fifty draws at once: what room it takes
-    program = jax.jit(lambda chain: jax.lax.map(one, chain, batch_size=50))
-    num_chains = len(jax.tree.leaves(draws)[0])
-    chains = [program({name: leaf[i] for name, leaf in draws.items()}) for i in range(num_chains)]
-    return jax.tree.map(lambda *parts: np.stack(parts), *chains)
+    return predict.by_chain(one, draws)

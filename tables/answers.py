@@ -2,6 +2,7 @@
 "value")``; what was believed before, ``priors(model)``.
 """
 
+from helpers import predict
 from helpers.diagnostics import arviz
 
 import jax
@@ -9,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from tables import families, models, written
-from tables.draws import mapped
 from tables.fits import Fitted
 from tables.models import Model
 
@@ -81,14 +81,13 @@ def average(fit: Fitted, column: str, values: list | None = None) -> pd.DataFram
         values = [*dict.fromkeys(sorted(rows[column].unique()))]
     means = []
     with jax.enable_x64(True):
-        draws = {name: v.values for name, v in fit.data.posterior.items()}
         for value in values:
             frame = rows.assign(**{column: value}).astype({column: rows[column].dtype})
             data = models.encode(fit.model, frame)
             means += [
-                mapped(
+                predict.by_chain(
                     lambda d, r=data: families.mean(written.outcomes(fit.model, d, r)).mean(0),
-                    draws,
+                    fit.draws,
                 )
             ]
     table = {}

@@ -2,7 +2,7 @@
 ``compare({"line": fit, "network": other})``.
 """
 
-from helpers import diagnostics, mcmc, numpyro_models
+from helpers import diagnostics, mcmc, numpyro_models, predict
 from helpers.common import stack, take
 from helpers.diagnostics import arviz
 from helpers.mcmc import Posterior
@@ -15,8 +15,7 @@ import pandas as pd
 from jaxtyping import Array, Float, Key
 from scipy.special import logsumexp
 
-from tables import exact, families, fits, formulas, written
-from tables.draws import mapped
+from tables import exact, families, fits, formulas, models, written
 from tables.fits import Fitted
 from tables.models import Model
 
@@ -47,9 +46,8 @@ def compare(found: dict[str, Fitted], by: str | None = None) -> pd.DataFrame:
         return _compare_groups(found, by)
     each = {}
     for name, fit in found.items():
-        draws = {variable: v.values for variable, v in fit.data.posterior.items()}
         with jax.enable_x64(True):
-            values = log_likelihood(fit.model, draws)
+            values = log_likelihood(fit.model, fit.draws)
         data = arviz.from_dict({"none": values[..., 0]}, log_likelihood={"outcome": values})
         with warnings.catch_warnings():  # the table has k
             warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto")
@@ -142,10 +140,10 @@ def left_out(key: Key[Array, ""], fit: Fitted, by: str, num_parts: int = 10) -> 
 
 def log_likelihood(model: Model, draws: dict) -> Float[np.ndarray, "chain draw row"]:
     """Return the log density of each training row's outcome under each draw."""
-    rows = {name: part for name, part in model.data.items() if name != "exact"}
+    rows = models.some_rows(model.data)
 
     def one(draw):
         found = written.outcomes(model, draw, rows)
         return families.log_likelihood(found, rows["y"], rows)
 
-    return mapped(one, draws)
+    return predict.by_chain(one, draws)

@@ -2,7 +2,7 @@
 cost; and a fit from a file.
 """
 
-from helpers import checks, diagnostics, mcmc, numpyro_models
+from helpers import checks, diagnostics, mcmc, numpyro_models, predict
 from helpers.common import take
 from helpers.diagnostics import Check, arviz
 from helpers.hmc import Stats
@@ -18,8 +18,7 @@ import numpy as np
 from arviz import InferenceData
 from jaxtyping import Array, Key
 
-from tables import exact, families, weights, written
-from tables.draws import mapped
+from tables import exact, families, models, weights, written
 from tables.models import Model
 
 LONGER = 4  # times the draws that are asked for, at most
@@ -38,6 +37,11 @@ class Fitted(NamedTuple):
     model: Model
     data: InferenceData  # groups posterior, sample_stats, observed_data; ``to_netcdf`` keeps it
     check: Check  # whether it can be used
+
+    @property
+    def draws(self) -> dict[str, np.ndarray]:
+        """What was drawn, in the table's units, by name: leading axes [chain, draw]."""
+        return {name: values.values for name, values in self.data.posterior.items()}
 
     def __repr__(self) -> str:
         return f"Fitted({self.model!r}, {'can' if self.check.ok else 'NOT to'} be used)"
@@ -74,9 +78,12 @@ def fit(
     key_pilot, key_run, key_effects = jax.random.split(key, 3)
     with jax.enable_x64(True):
         model = _guess(model)
-        found, posterior = _sampled(key_pilot, model, num_chains, PILOT, lengths)
-        drawn, more = _choice(model, kept(model, found, posterior)), num_samples - PILOT
-        if drawn != [part.drawn for part in model.parts]:
+        undecided = not model.exact and any(part.spec is not None for part in model.parts)
+        first = PILOT if undecided else num_samples
+        found, posterior = _sampled(key_pilot, model, num_chains, first, lengths)
+        more = num_samples - first
+        drawn = _choice(model, kept(model, found, posterior)) if undecided else None
+        if undecided and drawn != [part.drawn for part in model.parts]:
             model, more = _with(model, drawn), 0
             found, posterior = _sampled(key_run, model, num_chains, num_samples, lengths)
         for _ in range(LONGER):
@@ -94,7 +101,7 @@ def fit(
     verdict = diagnostics.describe(check).replace("draw on: mcmc.extend", "raise num_samples")
     print(verdict)
     if not check.ok:
-        warnings.warn(verdict[verdict.index("NOT") :].lower(), stacklevel=2)
+        warnings.warn(f"not{verdict[verdict.index('NOT') + 3 :]}", stacklevel=2)
     return Fitted(model, _inference_data(model, draws, posterior), check)
 
 
@@ -136,8 +143,6 @@ def kept(model: Model, found: numpyro_models.Found, posterior: Posterior) -> dic
 
 def _choice(model, draws):
     """Return how each term's effects are drawn, by what a pilot says of them."""
-    if model.exact:
-        return [part.drawn for part in model.parts]
     found, about = ["offset"] * len(model.parts), {}
     mean = draws["coefficient"].copy()
     if "Intercept" in model.columns:  # the one that effects would be drawn about
@@ -186,23 +191,17 @@ def effects(key: Key[Array, ""], model: Model, inner: dict) -> dict:
         }
 
     keys = jax.random.split(key, inner["noise"].shape)
-    return mapped(one, keys, inner)
+    return predict.by_chain(one, keys, inner)
 
 
 def _checked(model, posterior, draws):
     """Return the verdict: of the output for some rows, and of every parameter that is named."""
-    every = np.arange(len(model.data["y"]))
-    some = every[:: -(-len(every) // SEEN)]
-    rows = {
-        name: jax.tree.map(lambda a: a[some], part)
-        for name, part in model.data.items()
-        if name != "exact"
-    }
+    rows = models.some_rows(model.data, np.s_[:: -(-len(model.data["y"]) // SEEN)])
 
     def one(draw):
         return written.output(model, written.values_of(model, draw, rows), rows)
 
-    behind = mapped(one, draws)
+    behind = predict.by_chain(one, draws)
     named = {
         name: draw
         for name, draw in draws.items()
@@ -260,7 +259,6 @@ def load(path: Path | str, model: Model) -> Fitted:
         data = arviz.from_netcdf(str(path))
         said = {name: data.attrs[name] for name in _said(model)}
         y = data.observed_data[model.outcome].values
-        draws = {name: values.values for name, values in data.posterior.items()}
         stats = [data.sample_stats[name].values for name in STATS]
     except Exception as error:  # of the file system, HDF5 or xarray: the remedy is the same
         raise ValueError(
@@ -270,8 +268,10 @@ def load(path: Path | str, model: Model) -> Fitted:
         raise ValueError(f"path: given {len(y)} other rows, expected those of the model")
     if odd := [name for name, one in _said(model).items() if one != said[name]]:
         raise ValueError(f"path: given {odd[0]} {said[odd[0]]}, expected {_said(model)[odd[0]]}")
+    found = Fitted(model, data, None)
     with jax.enable_x64(True):
-        return Fitted(model, data, _checked(model, Posterior(None, Stats(*stats)), draws))
+        check = _checked(model, Posterior(None, Stats(*stats)), found.draws)
+    return found._replace(check=check)
 
 
 def cost(model: Model, num_draws: int = 1400, num_chains: int = 4) -> dict[str, tuple]:
@@ -288,7 +288,7 @@ def cost(model: Model, num_draws: int = 1400, num_chains: int = 4) -> dict[str, 
     with jax.enable_x64(True):
         found = numpyro_models.of(written.written(model), model.data)
         one = take(mcmc.normal_starts(jax.random.key(0), found.shapes, (1,), 0.3), 0)
-        gradient, data = jax.jit(jax.grad(found.log_density)), jax.tree.map(np.asarray, model.data)
+        gradient, data = jax.jit(jax.grad(found.log_density)), jax.device_put(model.data)
         times = []
         for _ in range(6):  # the first compiles
             begun = time.perf_counter()

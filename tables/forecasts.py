@@ -2,6 +2,7 @@
 
 from helpers import checks
 from helpers.diagnostics import arviz
+from helpers.predict import by_chain
 
 import warnings
 from functools import partial
@@ -17,7 +18,6 @@ from numpyro import handlers
 
 from tables import families, formulas, models, weights, written
 from tables.comparisons import MOST_K
-from tables.draws import mapped
 from tables.fits import Fitted
 from tables.models import Model
 
@@ -69,13 +69,11 @@ def predict(
     frame = frame.drop(columns=fit.model.outcome, errors="ignore")
     with jax.enable_x64(True):
         data = models.encode(fit.model, frame)
-        rows = _rows(data, np.s_[num_given:])
-        seen = _rows(data, np.s_[:num_given]) | {"y": y}
+        rows = models.some_rows(data, np.s_[num_given:])
+        seen = models.some_rows(data, np.s_[:num_given]) | {"y": y}
         draw_one = partial(_forecast, fit.model, rows, seen, groups)
-        draws = {name: values.values for name, values in fit.data.posterior.items()}
-        sizes = draws["coefficient"].shape[:2]
-        keys = jax.random.split(key, sizes)
-        mean, outcome, weight = mapped(draw_one, keys, draws)
+        keys = jax.random.split(key, fit.draws["coefficient"].shape[:2])
+        mean, outcome, weight = by_chain(draw_one, keys, fit.draws)
     if given is None:
         return Forecast(mean, outcome)
     log_weights, pareto_k = arviz.psislw(weight.ravel())
@@ -91,12 +89,6 @@ def predict(
         return values.reshape(-1, *values.shape[2:])[chosen].reshape(values.shape)
 
     return Forecast(again(mean), again(outcome), float(pareto_k))
-
-
-def _rows(data, at):
-    """Return some of the rows that ``models.encode`` returned."""
-    kept = {name: part for name, part in data.items() if name != "exact"}
-    return jax.tree.map(lambda leaf: leaf[at], kept)
 
 
 def _forecast(made, rows, seen, groups, key, draw):
@@ -181,7 +173,7 @@ def prior_predictive(key: Key[Array, ""], model: Model, num_draws: int = 1000) -
     checks.count(num_draws=num_draws)
     plain = model._replace(exact=False)
     with jax.enable_x64(True):
-        rows = _rows(model.data, np.s_[:])
+        rows = models.some_rows(model.data)
 
         def one(key):
             key_prior, key_outcome = jax.random.split(key)
@@ -191,5 +183,5 @@ def prior_predictive(key: Key[Array, ""], model: Model, num_draws: int = 1000) -
             found = written.outcomes(plain, draw, rows)
             return families.mean(found), found.sample(key_outcome)
 
-        mean, outcome = mapped(one, jax.random.split(key, (1, num_draws)))
+        mean, outcome = by_chain(one, jax.random.split(key, (1, num_draws)))
     return Forecast(mean, outcome)

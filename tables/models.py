@@ -7,16 +7,16 @@ from helpers import networks
 
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 from formulaic import ModelSpec
 from jaxtyping import Float
 
-from tables import exact, families, formulas, weights
+from tables import defaults, exact, families, formulas
 from tables.formulas import Term
 
-WIDE = 2.5  # scale of default priors, behind a log or logit link; before an identity, of a slope's
 OPTIONS = ("trials", "exposure", "offset", "weights", "censored")  # each names a column
 
 
@@ -135,22 +135,24 @@ def model(
     made = Model(
         formula, family, outcome, common, tuple(names[i] for i in kept), center[kept],
         tuple(_part(term, rows) for term in terms),
-        formulas.columns(noise, rows)[1] if noise else None,
+        _noise(noise, rows) if noise else None,
         classes, (0.0, 1.0), network, (nets, x[:, at].mean(axis=0), x[:, at].std(axis=0)),
         {}, options, fills, rows, {}, False,
     )  # fmt: skip
+    if network is not None:
+        made = made._replace(network=network.clone(num_outputs=made.num_outputs))
     made = made._replace(data=encode(made, rows))
-    made = made._replace(spread=_spread(made))
-    defaults = default_priors(made)
+    made = made._replace(spread=defaults.spread(made))
+    usual = defaults.priors(made)
     if odd := [
         name
         for name, prior in (priors or {}).items()
-        if name not in defaults or not isinstance(prior, dist.Distribution)
+        if name not in usual or not isinstance(prior, dist.Distribution)
     ]:
         raise ValueError(
-            f"priors: given {odd}, expected NumPyro distributions by names among {[*defaults]}"
+            f"priors: given {odd}, expected NumPyro distributions by names among {[*usual]}"
         )
-    made = made._replace(priors=defaults | (priors or {}))
+    made = made._replace(priors=usual | (priors or {}))
     if not exact.applies(made):
         return made
     return made._replace(exact=True, data=made.data | {"exact": exact.sums(made, np.ones(len(y)))})
@@ -186,8 +188,6 @@ def encode(made: Model, frame: pd.DataFrame) -> dict:
     )
     if made.noise is not None:
         data["noise"] = formulas.columns(made.noise, rows)[0]
-        if frame is made.rows:
-            formulas.refuse_constant(made.noise.column_names, data["noise"])
     offset = np.zeros(len(rows))
     for option, name in made.options.items():
         values = families.option(option, name, rows[name])
@@ -205,6 +205,15 @@ def encode(made: Model, frame: pd.DataFrame) -> dict:
             f"{made.options['trials']}, {data['trials'][bad]:g}"
         )
     return data
+
+
+def some_rows(data: dict, at: Any = slice(None)) -> dict:
+    """Return the arrays of some rows of what ``encode`` returned, by index; of all by default."""
+    return {
+        name: jax.tree.map(lambda leaf: leaf[at], part)
+        for name, part in data.items()
+        if name != "exact"
+    }
 
 
 def _check(family, network, noise, missing, options, terms):
@@ -245,50 +254,8 @@ def _part(term, rows):
     return Part(term, spec, tuple(names), center, levels)
 
 
-def _spread(made):
-    """Return mean and standard deviation of the outcome behind its link."""
-    y, link = made.data["y"], families.FAMILIES[made.family].link
-    if link == "identity":
-        return float(y.mean()), float(y.std())
-    if made.family in ("categorical", "ordinal"):
-        return 0.0, 1.0
-    if link == "log":
-        return float(np.log(max(y.sum(), 0.5) / np.exp(made.data["offset"]).sum())), 1.0
-    of = made.data.get("trials", np.ones(len(y)))
-    share = (y.sum() + 0.5) / (of.sum() + 1)
-    return float(np.log(share / (1 - share))), 1.0
-
-
-def default_priors(made: Model) -> dict[str, dist.Distribution]:
-    """Return the default prior of each parameter, by name, in the table's units."""
-    mean, sd = made.spread
-    x, found = made.data["x"], {}
-    wide = 1.0 if families.FAMILIES[made.family].link == "identity" else WIDE
-    for i, name in enumerate(made.columns):
-        here = name == "Intercept"
-        scale = WIDE * sd / (1 if here else x[:, i].std())
-        found[name] = dist.Normal(mean if here else 0.0, float(scale))
-    for part, z in zip(made.parts, made.data["z"], strict=True):
-        for i, name in enumerate(part.columns):
-            scale = wide * sd / (1 if name == "Intercept" else max(z[:, i].std(), 1e-9))
-            found[part.sd_of(name)] = dist.HalfNormal(float(scale))
-        if part.term.correlated and len(part.columns) > 1:
-            size = len(part.columns) * made.num_outputs
-            found[f"correlation_{part.term.name}"] = dist.LKJCholesky(size, 1.0)
-        found |= {part.sd_of(leaf): dist.HalfNormal(1.0) for leaf in weights.leaves(made, part)}
-    found |= {f"sd_network[{leaf}]": dist.HalfNormal(WIDE) for leaf in weights.leaves(made)}
-    extra = {
-        "degrees": dist.Gamma(2.0, 0.1), "dispersion": dist.HalfNormal(1.0),
-        "inflation": dist.Beta(1.0, 1.0),
-    }  # fmt: skip
-    for name in families.FAMILIES[made.family].extra:
-        if name == "noise" and made.noise is not None:
-            for i, column in enumerate(made.noise.column_names):
-                scale = 1.0 if column == "Intercept" else made.data["noise"][:, i].std()
-                loc = float(np.log(sd)) if column == "Intercept" else 0.0
-                found[f"noise[{column}]"] = dist.Normal(loc, float(WIDE / scale))
-        elif name == "noise":
-            found["noise"] = dist.HalfNormal(sd)
-        elif name in extra:
-            found[name] = extra[name]
-    return found
+def _noise(right, rows):
+    """Return the spec of the columns that the log of the noise depends on."""
+    array, spec = formulas.columns(right, rows)
+    formulas.refuse_constant(spec.column_names, array)
+    return spec

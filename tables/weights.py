@@ -24,8 +24,7 @@ class Layout(NamedTuple):
 
 def layout(made: Any) -> Layout:
     """Return how the weights of a model's network lie in one vector."""
-    network = made.network.clone(num_outputs=made.num_outputs)
-    unravel, size = networks.weights_of(network, len(made.inputs[0]))
+    unravel, size = networks.weights_of(made.network, len(made.inputs[0]))
     parts = jax.tree_util.tree_leaves_with_path(unravel(np.zeros(size, np.float32))["params"])
     names = [jax.tree_util.keystr(at, simple=True, separator=".") for at, _ in parts]
     leaf = np.repeat(np.arange(len(parts)), [part.size for _, part in parts])

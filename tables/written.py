@@ -68,13 +68,10 @@ def output(made: Model, values: dict, data: dict) -> Float[Array, "row output"]:
             found = found + (z[..., None] * effect[group]).sum(axis=1)
     if made.network is None:
         return found
-    unravel, network = (
-        weights.layout(made).unravel,
-        made.network.clone(num_outputs=made.num_outputs),
-    )
+    unravel = weights.layout(made).unravel
 
     def of(vector, inputs):
-        return network.apply(unravel(vector), inputs)
+        return made.network.apply(unravel(vector), inputs)
 
     behind = (jax.vmap(of) if net.ndim == 2 else of)(net, data["inputs"])
     return found + made.spread[1] * behind.reshape(found.shape)

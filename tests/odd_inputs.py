@@ -436,6 +436,11 @@ CASES = {
         )
         for function in (predict.of_draws, predict.chain_means)
     },
+    "predict.by_chain": Case(
+        lambda draws: predict.by_chain(lambda a: a**2, draws),
+        {"draws": DRAWS},
+        {"draws": Values(axes=False, finite=False)},
+    ),
     "sgfs.sgfs": Case(
         sgfs.sgfs,
         {

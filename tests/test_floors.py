@@ -23,7 +23,6 @@ ORDER = [
     "common",
     "programs",
     "progress",
-    "numpyro_models",
     "pages",
     "data",
     "networks",
@@ -37,7 +36,17 @@ ORDER = [
     "mcmc",
     "sgfs",
 ]
-ORDER += ["sgmcmc", "svi", "predict", "metrics", "summaries", "diagnostics", "verify", "plots"]
+ORDER += [
+    "sgmcmc",
+    "svi",
+    "predict",
+    "numpyro_models",
+    "metrics",
+    "summaries",
+    "diagnostics",
+    "verify",
+    "plots",
+]
 ORDER += ["copies", "smc", "tempering", "training", "monte_carlo"]
 
 
