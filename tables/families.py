@@ -71,7 +71,7 @@ def distribution(
         return dist.Gamma(1 / values["dispersion"], 1 / (values["dispersion"] * mean))
     counts = dist.Poisson(mean)
     if "negative binomial" in family:
-        # forty times as fast as NegativeBinomial2, with the gradient of its mean and concentration
+        # a gradient takes half the time of one by NegativeBinomial2
         size, logits = 1 / values["dispersion"], one + jnp.log(values["dispersion"])
         counts = dist.NegativeBinomialLogits(size, logits=logits)
     if "zero-inflated" in family:
