@@ -9,13 +9,14 @@ import jax
 import numpy as np
 import pandas as pd
 
-from tables import families, models, written
+from tables import families, formulas, models, written
 from tables.fits import Fitted
 from tables.models import Model
 
 
 def summary(fit: Fitted, term: str | None = None) -> pd.DataFrame:
-    """Return mean, standard deviation, central 95 %, R-hat and effective sample size.
+    """Return mean, standard deviation, central 95 %, R-hat and effective sample size; the corner of
+    the table says which level of a text, or class, the others are compared with.
 
     Args:
         fit: of ``fits.fit``.
@@ -38,7 +39,12 @@ def summary(fit: Fitted, term: str | None = None) -> pd.DataFrame:
         *(np.quantile(values, [0.025, 0.975]) for values in found.values()), strict=True
     )
     kept = table[["mean", "sd"]].assign(**{"2.5 %": low, "97.5 %": high})
-    return kept.assign(**{"R-hat": table["r_hat"], "ESS": table["ess_bulk"]})
+    kept = kept.assign(**{"R-hat": table["r_hat"], "ESS": table["ess_bulk"]})
+    against = formulas.references(fit.model.common)
+    if fit.model.family == "categorical":
+        against[fit.model.outcome] = fit.model.classes[0]
+    corner = ", ".join(f"{name}: against {level}" for name, level in against.items())
+    return kept.rename_axis(corner or None)
 
 
 def _named(name, values):

@@ -2,17 +2,18 @@
 ``compare({"line": fit, "network": other})``.
 """
 
-from helpers import diagnostics, mcmc, numpyro_models, predict
+from helpers import checks, diagnostics, mcmc, numpyro_models, predict
 from helpers.common import stack, take
-from helpers.diagnostics import arviz
+from helpers.diagnostics import Check, arviz
 from helpers.mcmc import Posterior
 
 import warnings
+from typing import NamedTuple
 
 import jax
 import numpy as np
 import pandas as pd
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 from scipy.special import logsumexp
 
 from tables import exact, families, fits, formulas, models, written
@@ -20,20 +21,38 @@ from tables.fits import Fitted
 from tables.models import Model
 
 MOST_K = 0.7  # Pareto k above which weights are not to be trusted (Vehtari et al. 2024)
+PARTS = 10
 
 
-def compare(found: dict[str, Fitted], by: str | None = None) -> pd.DataFrame:
+class LeftOut(NamedTuple):
+    """What fits without a part say of that part."""
+
+    by_chain: Float[np.ndarray, "chain row"]  # log predictive density of each row
+    check: Check  # whether these fits can be used
+
+    @property
+    def density(self) -> Float[np.ndarray, " row"]:
+        """The log predictive density of each row, of all chains together."""
+        return logsumexp(self.by_chain, axis=0) - np.log(len(self.by_chain))
+
+
+def compare(
+    found: dict[str, Fitted], by: str | None = None, parts: int | None = None
+) -> pd.DataFrame:
     """Return how well each model predicts rows that it has not seen, the best first.
 
     By row: leave-one-out by Pareto smoothed importance sampling, ArviZ's; ``k`` is the largest
-    Pareto k, and above 0.7 that row's number is not to be trusted. By group: each is predicted as
-    one that is new, by fits without it, so that there is no k; standard errors are over groups.
+    Pareto k, and above 0.7 that row's number is not to be trusted. Then ask for ``parts=10``: each
+    row is predicted by fits without its tenth of the rows, so that there is no k. By group: each is
+    predicted as one that is new, by fits without it; standard errors are over groups.
 
     Args:
         found: fits of the same rows, by name.
         by: the column whose groups are left out, in ten parts where there are more.
+        parts: how many fits a model, each without a part of the rows, or of the groups.
 
-    ValueError: fewer than two fits, fits of other outcomes.
+    ValueError: fewer than two fits, fits of other outcomes, one part, other than a column of groups
+        that all models have.
     """
     if not isinstance(found, dict):
         raise ValueError(f"found: given {type(found).__name__}, expected a dict of fits by name")
@@ -42,8 +61,10 @@ def compare(found: dict[str, Fitted], by: str | None = None) -> pd.DataFrame:
         raise ValueError(
             "found: given other outcomes or one fit, expected two fits of the same rows"
         )
-    if by is not None:
-        return _compare_groups(found, by)
+    if by is not None or parts is not None:
+        parts = PARTS if parts is None else parts
+        checks.count(least=2, parts=parts)
+        return _compare_refitted(found, by, parts)
     each = {}
     for name, fit in found.items():
         with jax.enable_x64(True):
@@ -60,16 +81,26 @@ def compare(found: dict[str, Fitted], by: str | None = None) -> pd.DataFrame:
         table = arviz.compare(each)
     worst = [float(each[name].pareto_k.max()) for name in table.index]
     if max(worst) > MOST_K:
-        print(f"k above {MOST_K}: take differences for a hint, or compare by a column of groups")
+        print(f"k above {MOST_K}: take differences for a hint, or ask for parts=10: fits again")
     return table[["elpd_loo", "se", "elpd_diff", "dse", "p_loo"]].assign(k=worst)
 
 
-def _compare_groups(found, by):
-    of, names = formulas.groups((by,), next(iter(found.values())).model.rows)
-    each = {}
-    for i, (name, one) in enumerate(found.items()):
-        rows = left_out(jax.random.key(i), one, by)
-        each[name] = np.bincount(of, rows, len(names))
+def _compare_refitted(found, by, parts):
+    for one in found.values():
+        factors = sorted({name for part in one.model.parts for name in part.term.factors})
+        if by is not None and by not in factors:
+            raise ValueError(f"by: given {by!r}, expected one of {factors}, groups of {one.model}")
+    rows, each = next(iter(found.values())).model.rows, {}
+    group = np.arange(len(rows)) if by is None else formulas.groups((by,), rows)[0]
+    key_parts, *keys = jax.random.split(jax.random.key(0), 1 + len(found))
+    part = parts_of(key_parts, group, parts)
+    for key, (name, one) in zip(keys, found.items(), strict=True):
+        left = left_out(key, one, part)
+        each[name] = np.bincount(group, left.density)
+        verdict = f"{name}, parts of {by or 'rows'} left out: {diagnostics.describe(left.check)}"
+        print(verdict)
+        if not left.check.ok:
+            warnings.warn(verdict, stacklevel=3)
     best = max(each, key=lambda name: each[name].sum())
 
     def error(values):
@@ -87,27 +118,28 @@ def _compare_groups(found, by):
     return pd.DataFrame(table).T
 
 
-def left_out(key: Key[Array, ""], fit: Fitted, by: str, num_parts: int = 10) -> np.ndarray:
-    """Return the log predictive density of each row, [row], by fits without its group.
+def parts_of(
+    key: Key[Array, ""], group: Int[np.ndarray, " row"], num_parts: int = PARTS
+) -> Int[np.ndarray, " row"]:
+    """Return in which part each row is, groups at random in as many parts of like size, or each
+    in one of its own where they are fewer.
+    """
+    order = np.asarray(jax.random.permutation(key, int(group.max()) + 1))
+    return (order % min(num_parts, len(order)))[group]
 
-    Groups are left out one by one, or in so many parts where there are more. The fits run side by
-    side, each as long as the first, and say whether they can be used.
+
+def left_out(key: Key[Array, ""], fit: Fitted, part: Int[np.ndarray, " row"]) -> LeftOut:
+    """Return the log predictive density of each row by a fit without the rows of its part.
+
+    The fits, one a part, run side by side, each as long as the first.
 
     Args:
         key: for everything that is random.
         fit: of all rows.
-        by: the column that says which rows are of one group.
-        num_parts: how many fits, at most.
-
-    ValueError: a column that is not one of the model's groups.
+        part: of each row, such as ``parts_of`` returns.
     """
-    model, factors = fit.model, {name for part in fit.model.parts for name in part.term.factors}
-    if by not in factors:
-        raise ValueError(f"by: given {by!r}, expected one of {sorted(factors)}")
-    key_parts, key_starts, key_chains, key_effects = jax.random.split(key, 4)
-    group, names = formulas.groups((by,), model.rows)
-    order = np.asarray(jax.random.permutation(key_parts, len(names)))
-    part = (order % min(num_parts, len(names)))[group]
+    model, attrs = fit.model, fit.data.attrs
+    key_starts, key_chains, key_effects = jax.random.split(key, 3)
     weights = [model.data.get("weights", 1.0) * (part != i) for i in range(part.max() + 1)]
     sums = [exact.sums(model, one) for one in weights] if model.exact else weights
     of, tasks = "exact" if model.exact else "weights", stack(sums)
@@ -121,21 +153,21 @@ def left_out(key: Key[Array, ""], fit: Fitted, by: str, num_parts: int = 10) -> 
             starts,
             tasks=tasks,
             data=model.data,
+            num_warmup=int(attrs["num_warmup"]),
             num_samples=sizes["draw"],
-            target_acceptance=0.9,
+            target_acceptance=float(attrs["target_acceptance"]),
         )
-        density, behind = np.zeros(len(group)), []
+        density, behind = np.zeros((sizes["chain"], len(part))), []
         for i, task in enumerate(sums):
             one = model._replace(data=model.data | {of: task})
             draws = fits.kept(one, found, Posterior(take(posterior.draws, i), None))
             if model.exact:
                 draws |= fits.effects(jax.random.fold_in(key_effects, i), one, draws.pop("exact"))
-            behind += [draws["coefficient"]]
+            behind += [written.outputs(one, draws)]
             each = log_likelihood(one, draws)
-            density = np.where(part == i, logsumexp(each, axis=(0, 1)), density)
+            density = np.where(part == i, logsumexp(each, axis=1), density)
         check = diagnostics.check(posterior, np.stack(behind))
-    print(f"without a part of {by}:", diagnostics.describe(check))
-    return density - np.log(sizes["chain"] * sizes["draw"])
+    return LeftOut(density - np.log(sizes["draw"]), check)
 
 
 def log_likelihood(model: Model, draws: dict) -> Float[np.ndarray, "chain draw row"]:

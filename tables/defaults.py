@@ -10,6 +10,7 @@ import numpyro.distributions as dist
 from tables import families, weights
 
 WIDE = 2.5  # scale of default priors, behind a log or logit link; before an identity, of a slope's
+SHARP = 10.0  # of a network's last layer behind a logit link, so that classes may change abruptly
 
 
 def spread(made: Any) -> tuple[float, float]:
@@ -43,7 +44,8 @@ def priors(made: Any) -> dict[str, dist.Distribution]:
             size = len(part.columns) * made.num_outputs
             found[f"correlation_{part.term.name}"] = dist.LKJCholesky(size, 1.0)
         found |= {part.sd_of(leaf): dist.HalfNormal(1.0) for leaf in weights.leaves(made, part)}
-    found |= {f"sd_network[{leaf}]": dist.HalfNormal(WIDE) for leaf in weights.leaves(made)}
+    last = SHARP if families.FAMILIES[made.family].link == "logit" else WIDE
+    found |= {f"sd_network[{leaf}]": dist.HalfNormal(last) for leaf in weights.leaves(made)}
     extra = {
         "degrees": dist.Gamma(2.0, 0.1), "dispersion": dist.HalfNormal(1.0),
         "inflation": dist.Beta(1.0, 1.0),

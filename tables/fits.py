@@ -18,7 +18,7 @@ import numpy as np
 from arviz import InferenceData
 from jaxtyping import Array, Key
 
-from tables import exact, families, models, weights, written
+from tables import exact, families, weights, written
 from tables.models import Model
 
 LONGER = 4  # times the draws that are asked for, at most
@@ -28,7 +28,6 @@ ROWS = 50  # of a group on average, from which it is first taken to be pinned
 STATS = ("lp", "diverging", "acceptance_rate", "energy", "n_steps")  # ArviZ's names of ``Stats``
 # of a draw, in tables tried so far: few where effects are integrated out
 STEPS, MANY_STEPS = (3, 15), (4, 250)
-SEEN = 100  # rows whose predictions are checked
 
 
 class Fitted(NamedTuple):
@@ -102,7 +101,8 @@ def fit(
     print(verdict)
     if not check.ok:
         warnings.warn(f"not{verdict[verdict.index('NOT') + 3 :]}", stacklevel=2)
-    return Fitted(model, _inference_data(model, draws, posterior), check)
+    of_run = {"num_warmup": num_warmup, "target_acceptance": target_acceptance}
+    return Fitted(model, _inference_data(model, draws, posterior, of_run), check)
 
 
 def _guess(model):
@@ -144,7 +144,7 @@ def kept(model: Model, found: numpyro_models.Found, posterior: Posterior) -> dic
 def _choice(model, draws):
     """Return how each term's effects are drawn, by what a pilot says of them."""
     found, about = ["offset"] * len(model.parts), {}
-    mean = draws["coefficient"].copy()
+    mean = draws.get("coefficient", np.zeros((1, 1, 0))).copy()
     if "Intercept" in model.columns:  # the one that effects would be drawn about
         moved = np.einsum("cdk...,k->cd...", mean, model.center)
         mean[:, :, model.columns.index("Intercept")] += moved
@@ -196,21 +196,15 @@ def effects(key: Key[Array, ""], model: Model, inner: dict) -> dict:
 
 def _checked(model, posterior, draws):
     """Return the verdict: of the output for some rows, and of every parameter that is named."""
-    rows = models.some_rows(model.data, np.s_[:: -(-len(model.data["y"]) // SEEN)])
-
-    def one(draw):
-        return written.output(model, written.values_of(model, draw, rows), rows)
-
-    behind = predict.by_chain(one, draws)
     named = {
         name: draw
         for name, draw in draws.items()
         if not name.startswith(("effect", "network", "correlation"))
     }
-    return diagnostics.check(posterior, behind, parameters=named)
+    return diagnostics.check(posterior, written.outputs(model, draws), parameters=named)
 
 
-def _inference_data(model, draws, posterior):
+def _inference_data(model, draws, posterior, of_run):
     """Return draws as ArviZ has them, with names of columns and groups."""
     dims, coords = {"coefficient": ["column"]}, {"column": list(model.columns)}
     for part in model.parts:
@@ -240,7 +234,7 @@ def _inference_data(model, draws, posterior):
         observed_data={model.outcome: model.data["y"]},
         coords=coords,
         dims=dims,
-        attrs=_said(model),
+        attrs=_said(model) | of_run,
     )
 
 

@@ -4,6 +4,7 @@ from helpers import checks
 from helpers.diagnostics import arviz
 from helpers.predict import by_chain
 
+import reprlib
 import warnings
 from functools import partial
 from typing import NamedTuple
@@ -42,37 +43,42 @@ def predict(
 ) -> Forecast:
     """Return the outcome of rows under each draw, with the noise of a single outcome.
 
-    A group that training rows did not have gets effects of its own from their distribution in every
-    draw. Rows of it whose outcomes are known already, ``given``, choose among such effects and
-    weigh the draws, so that nothing is fitted again; the Pareto k says whether that may be trusted.
+    A group that training rows did not have is named, and gets effects of its own from their
+    distribution in every draw. Rows of it whose outcomes are known already, ``given``, choose among
+    such effects and weigh the draws, so that nothing is fitted again; the Pareto k says whether
+    that may be trusted.
 
     Args:
         key: for new groups and outcomes.
         fit: of ``fits.fit``.
         frame: the rows; an outcome is not needed.
         given: rows with outcomes, which were not among the training rows: they would count twice.
-        groups: False for an average group, whose effects are 0.
+        groups: False for an average group, whose effects are 0; no column of groups is needed.
 
     ValueError: as ``models.encode``; new groups of several terms among rows that are given.
     """
     num_given, y = 0, np.zeros(0)
+    factors = [name for part in fit.model.parts for name in part.term.factors]
+    if not groups:
+        any_of = {name: fit.model.rows[name].iloc[0] for name in factors if name not in frame}
+        frame = frame.assign(**any_of)
     if given is not None:
         if fit.model.outcome not in given:
             raise ValueError(f"given: expected rows with the outcome {fit.model.outcome!r}")
         num_given, y = len(given), models.encode(fit.model, given)["y"]
-        factors = [name for part in fit.model.parts for name in part.term.factors]
         given, frame = (
             one.assign(**formulas.clean(one, factors).map(formulas.as_text).set_index(one.index))
             for one in (given, frame)
         )
         frame = pd.concat([given, frame], ignore_index=True)
     frame = frame.drop(columns=fit.model.outcome, errors="ignore")
+    _tell_new(fit.model, frame)
     with jax.enable_x64(True):
         data = models.encode(fit.model, frame)
         rows = models.some_rows(data, np.s_[num_given:])
         seen = models.some_rows(data, np.s_[:num_given]) | {"y": y}
         draw_one = partial(_forecast, fit.model, rows, seen, groups)
-        keys = jax.random.split(key, fit.draws["coefficient"].shape[:2])
+        keys = jax.random.split(key, fit.data.sample_stats["lp"].shape)
         mean, outcome, weight = by_chain(draw_one, keys, fit.draws)
     if given is None:
         return Forecast(mean, outcome)
@@ -89,6 +95,15 @@ def predict(
         return values.reshape(-1, *values.shape[2:])[chosen].reshape(values.shape)
 
     return Forecast(again(mean), again(outcome), float(pareto_k))
+
+
+def _tell_new(made, frame):
+    """Print which groups are new, since a misspelt one would be."""
+    for part in made.parts:
+        rows = formulas.clean(frame, part.term.factors)
+        _, names = formulas.groups(part.term.factors, rows, part.levels)
+        if new := names[len(part.levels) :]:
+            print(f"{part.term.name}: {reprlib.repr(new)} new, with effects drawn for them")
 
 
 def _forecast(made, rows, seen, groups, key, draw):

@@ -5,8 +5,10 @@ columns, here those of ``1 + value``, once in common and once for each firm's ow
 """
 
 import re
+import reprlib
 import warnings
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,7 +115,11 @@ def clean(frame: Any, names: Sequence[str], fills: dict | None = None) -> pd.Dat
     labels, found = [str(name) for name in frame.columns], {}
     for name in names:
         if labels.count(name) != 1:
-            raise ValueError(f"frame: given {labels}, expected the column {name!r} in it once")
+            near = [one for one in get_close_matches(name, labels, 1) if one != name]
+            raise ValueError(
+                f"frame: given {reprlib.repr(labels)}, expected the column {name!r} in it once"
+                + "".join(f"; is it {one!r}?" for one in near)
+            )
         column = frame.iloc[:, labels.index(name)].reset_index(drop=True).infer_objects()
         if fills and name in fills and column.isna().any():
             number = is_number(column)
@@ -210,6 +216,18 @@ def columns(
         ]
         raise ValueError(f"formula: given {bad}, which are not finite in every row")
     return array, made.model_spec
+
+
+def references(spec: ModelSpec) -> dict[str, str]:
+    """Return the level that the others of a column of text are compared with, by column."""
+    found = {}
+    for factor, (_, state) in spec.encoder_state.items():
+        levels = [str(level) for level in state.get("categories", [])]
+        shown = {name for name in spec.column_names if name.startswith(f"{factor}[")}
+        absent = [level for level in levels if f"{factor}[T.{level}]" not in shown]
+        if shown and len(absent) == 1:
+            found[factor] = absent[0]
+    return found
 
 
 def refuse_constant(names: Sequence[str], array: Float[np.ndarray, "row column"]) -> None:

@@ -85,7 +85,8 @@ def model(
     scale 2.5 standard deviations of the outcome over one of the column; the intercept, at the
     columns' means, about the outcome's mean. Standard deviations of groups and of the noise are
     half normal, their scale one such ratio. Behind a log or logit link the outcome's standard
-    deviation counts for 1, in groups for 2.5. ``priors`` prints all.
+    deviation counts for 1, in groups for 2.5. A network's last layer has a half normal scale of
+    2.5, behind a logit of 10, so that classes may change abruptly. ``priors`` prints all.
 
     Args:
         formula: ``outcome ~ x + (x | group)``: formulaic's language, lme4's parentheses.

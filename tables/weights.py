@@ -39,7 +39,8 @@ def leaves(made: Any, part: Any = None) -> list[str]:
     if made.network is None or (part is not None and part.spec is not None):
         return []
     names = layout(made).leaves
-    last = names[-1].split(".")[0]
+    # Dense_10 stands before Dense_2
+    last = max((name.split(".")[0] for name in names), key=lambda name: (len(name), name))
     if part is None:
         return [f"{last}.kernel"]
     return [name for name in names if part.term.inner == "network" or name.startswith(last)]

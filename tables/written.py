@@ -5,6 +5,8 @@ What the sampler sees has no units: coefficients are divided by the scales of th
 of groups by their standard deviations, unless their data pin them. What is kept is in the table's.
 """
 
+from helpers import predict
+
 from collections.abc import Callable
 from typing import Any
 
@@ -15,9 +17,10 @@ import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
 
-from tables import exact, families, weights
+from tables import exact, families, models, weights
 from tables.models import Model, Part
 
+SEEN = 100  # rows whose predictions are checked
 UNITS = {dist.Normal: dist.Normal(0, 1), dist.HalfNormal: dist.HalfNormal(1)}
 
 
@@ -203,7 +206,8 @@ def in_units(made: Model, values: dict, lowers: list[Any]) -> dict[str, Array]:
         found["exact"] = {"mean": mean, "lowers": lowers, "noise": values["noise"]}
     if "Intercept" in names:
         mean = mean.at[names.index("Intercept")].add(-made.center @ mean)
-    found["coefficient"] = mean if made.family == "categorical" else mean[:, 0]
+    if names:
+        found["coefficient"] = mean if made.family == "categorical" else mean[:, 0]
     for i, (part, lower) in enumerate(zip(made.parts, lowers, strict=True)):
         name, move = part.term.name, to_zero(part)
         if part.spec is None:
@@ -248,7 +252,8 @@ def values_of(made: Model, draw: dict[str, Array], data: dict) -> dict:
     values = {name: draw[name] for name in (*extra, "network") if name in draw}
     if made.noise is not None:
         values["noise"] = jnp.exp(data["noise"] @ draw["noise"])
-    values["mean"] = draw["coefficient"].reshape(len(made.columns), made.num_outputs)
+    mean = draw.get("coefficient", jnp.zeros(0))  # a network need not have any
+    values["mean"] = mean.reshape(len(made.columns), made.num_outputs)
     effects = [draw[f"effect_{part.term.name}"] for part in made.parts]
     values["effect"] = [
         effect if part.spec is None else effect.reshape(-1, len(part.columns), made.num_outputs)
@@ -264,3 +269,13 @@ def outcomes(made: Model, draw: dict[str, Array], data: dict) -> dist.Distributi
     """
     values = values_of(made, draw, data)
     return families.distribution(made.family, output(made, values, data), values, data)
+
+
+def outputs(made: Model, draws: dict) -> np.ndarray:
+    """Return what stands behind the link for some rows, by which a run is checked."""
+    rows = models.some_rows(made.data, np.s_[:: -(-len(made.data["y"]) // SEEN)])
+
+    def one(draw):
+        return output(made, values_of(made, draw, rows), rows)
+
+    return predict.by_chain(one, draws)

@@ -421,6 +421,13 @@ def test_pages_are_those_of_the_table_of_contents():
     assert len(set(pages())) == len(pages())
 
 
+def test_seeds_are_unique():
+    """No page's keys are those of another, or of the data that ``helpers`` draws."""
+    paths = [*(ROOT / path for path in pages()), *(ROOT / "helpers").rglob("*.py")]
+    found = [seed for path in paths for seed in re.findall(r"key\((\d{3,})", path.read_text())]
+    assert len(found) > 20 and sorted(found) == sorted(set(found))
+
+
 def test_labels_are_unique():
     label = re.compile(r"^\((\S+)\)=$|^:(?:name|label): (\S+)$", flags=re.M)
     found = [

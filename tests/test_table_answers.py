@@ -15,6 +15,7 @@ from chapters import ROOT
 from scipy.special import logsumexp
 
 import tables
+from tables import comparisons
 
 KEY = jax.random.key(21)
 pytestmark = pytest.mark.usefixtures("as_readers_run")
@@ -75,9 +76,17 @@ def test_a_known_group_has_its_own_line(slopes, frame):
     apart = (found.outcome - found.mean) / posterior["noise"].values[..., None]
     assert abs(apart.std() - 1) < 5 * np.sqrt(0.5 / apart.size) and found.pareto_k is None
     assert abs(apart.mean()) < 5 / np.sqrt(apart.size)
-    average = tables.predict(jax.random.key(2), slopes, frame, groups=False)
+    nobody = frame.drop(columns="Subject")
+    average = tables.predict(jax.random.key(2), slopes, nobody, groups=False)
     line = posterior["coefficient"].values @ np.stack([np.ones(len(frame)), frame.Days])
     np.testing.assert_allclose(average.mean, line, rtol=1e-9)
+
+
+def test_a_new_group_is_named(slopes, frame, capsys):
+    tables.predict(jax.random.key(2), slopes, frame)
+    assert not capsys.readouterr().out
+    tables.predict(jax.random.key(2), slopes, frame[:2].assign(Subject=["330 ", "371"]))
+    assert capsys.readouterr().out == "Subject: ['330 '] new, with effects drawn for them\n"
 
 
 def test_a_new_group_is_drawn_anew_in_every_draw(slopes):
@@ -142,6 +151,29 @@ def test_models_are_compared_by_row(slopes, levels, frame):
     assert apart > 0 and found.dse[other] > 0
 
 
+def test_models_are_compared_by_parts_of_rows(slopes, levels, capsys):
+    found = tables.compare({"slopes": slopes, "levels": levels}, parts=2)
+    out = capsys.readouterr().out
+    assert "slopes, parts of rows left out: predictions" in out and "levels, parts of" in out
+    assert {*found.index} == {"slopes", "levels"} and "k" not in found
+    assert found.elpd_diff.iloc[0] == 0 < found.dse.iloc[1] and (found.se > 0).all()
+
+
+def test_left_out_rows_are_not_seen(levels, frame):
+    """Their densities are those by a fit to the other rows alone."""
+    part = (np.arange(len(frame)) % 5 == 0).astype(int)
+    found = comparisons.left_out(jax.random.key(7), levels, part)
+    assert found.by_chain.shape == (4, len(frame)) and found.check.ok
+    seen, rows = frame[part == 0], frame[part == 1]
+    other = tables.fit(KEY, tables.model(levels.model.formula, seen, priors=levels.model.priors))
+    at, noise = tables.predict(KEY, other, rows), other.draws["noise"][..., None]
+    each = scipy.stats.norm.logpdf(rows.Reaction.to_numpy(), at.mean, noise)
+    by_chain = logsumexp(each, axis=1) - np.log(each.shape[1])
+    together = logsumexp(by_chain, axis=0) - np.log(4)
+    errors = [of.sum(axis=1).std(ddof=1) for of in (by_chain, found.by_chain[:, part == 1])]
+    assert abs(found.density[part == 1].sum() - together.sum()) < 5 * max(errors) + 0.2
+
+
 def test_models_are_compared_by_group(slopes, levels, frame):
     """Each subject is left out by itself; against its rows' densities as a new one's, draws of all
     rows weighted by one over the density of the subject's, which lets it be left out.
@@ -165,6 +197,8 @@ def test_models_are_compared_by_group(slopes, levels, frame):
 def test_fits_of_other_rows_are_not_compared(slopes, levels, frame):
     with pytest.raises(ValueError, match=r"found: given .*one fit, expected two fits"):
         tables.compare({"slopes": slopes})
+    with pytest.raises(ValueError, match="parts: given 1, expected"):
+        tables.compare({"slopes": slopes, "levels": levels}, parts=1)
     with pytest.raises(ValueError, match="by: given 'Days', expected one of"):
         tables.compare({"slopes": slopes, "levels": levels}, by="Days")
 

@@ -53,6 +53,22 @@ def test_a_network_differs_by_group_only_where_it_may(way, family, outcome):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("formula", ["both ~ 0 + x + (network | g)", "both ~ 0 + x"])
+def test_a_network_needs_no_coefficient(formula):
+    """Without an intercept a network without biases is odd about the columns' means."""
+    f = frame()
+    f = f.assign(both=f.x > f.x.median())
+    made = tables.model(formula, f, family="bernoulli", network=networks.MLP(hidden=(3,)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # two hundred draws are few
+        fit = tables.fit(jax.random.key(1), made, num_warmup=100, num_samples=100, num_chains=2)
+    assert "coefficient" not in fit.draws and made.columns == ()
+    middle = f[:1].assign(x=f.x.mean())
+    at_middle = tables.predict(jax.random.key(2), fit, middle).mean
+    np.testing.assert_allclose(at_middle, 0.5, atol=1e-6)
+    assert tables.prior_predictive(jax.random.key(3), made, 10).mean.shape == (1, 10, NUM_ROWS)
+
+
 def test_networks_have_priors_by_leaf_and_a_gradient():
     f, net = frame(), networks.MLP(hidden=(3,), use_bias=True)
     with jax.enable_x64(True):

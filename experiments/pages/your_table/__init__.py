@@ -1,0 +1,1 @@
+"""Stored results of the page ``your-table``."""
