@@ -22,6 +22,7 @@ from tables.models import Model
 
 MOST_K = 0.7  # Pareto k above which weights are not to be trusted (Vehtari et al. 2024)
 PARTS = 10
+CAREFUL = 0.99  # target acceptance of fits that are run again
 
 
 class LeftOut(NamedTuple):
@@ -131,33 +132,47 @@ def parts_of(
 def left_out(key: Key[Array, ""], fit: Fitted, part: Int[np.ndarray, " row"]) -> LeftOut:
     """Return the log predictive density of each row by a fit without the rows of its part.
 
-    The fits, one a part, run side by side, each as long as the first.
+    The fits, one a part, run side by side, each as long as the first; if they cannot be used, once
+    more with shorter steps and twice as long.
 
     Args:
         key: for everything that is random.
         fit: of all rows.
         part: of each row, such as ``parts_of`` returns.
     """
-    model, attrs = fit.model, fit.data.attrs
+    attrs = fit.data.attrs
+    lengths = {
+        "num_warmup": int(attrs["num_warmup"]),
+        "num_samples": fit.data.posterior.sizes["draw"],
+    }
+    target = float(attrs["target_acceptance"])
+    found = _refitted(key, fit, part, target_acceptance=target, **lengths)
+    if found.check.ok:
+        return found
+    longer = {name: 2 * length for name, length in lengths.items()}
+    key = jax.random.fold_in(key, 1)
+    return _refitted(key, fit, part, target_acceptance=max(target, CAREFUL), **longer)
+
+
+def _refitted(key, fit, part, **lengths):
+    """Return what fits of these lengths say."""
+    model, num_chains = fit.model, fit.data.posterior.sizes["chain"]
     key_starts, key_chains, key_effects = jax.random.split(key, 3)
     weights = [model.data.get("weights", 1.0) * (part != i) for i in range(part.max() + 1)]
     sums = [exact.sums(model, one) for one in weights] if model.exact else weights
     of, tasks = "exact" if model.exact else "weights", stack(sums)
-    sizes = fit.data.posterior.sizes
     with jax.enable_x64(True):
         found = numpyro_models.of(written.written(model), model.data)
-        starts = mcmc.normal_starts(key_starts, found.shapes, (len(sums), sizes["chain"]), 0.3)
+        starts = mcmc.normal_starts(key_starts, found.shapes, (len(sums), num_chains), 0.3)
         posterior = mcmc.sample(
             key_chains,
             lambda position, task, data: found.log_density(position, data | {of: task}),
             starts,
             tasks=tasks,
             data=model.data,
-            num_warmup=int(attrs["num_warmup"]),
-            num_samples=sizes["draw"],
-            target_acceptance=float(attrs["target_acceptance"]),
+            **lengths,
         )
-        density, behind = np.zeros((sizes["chain"], len(part))), []
+        density, behind = np.zeros((num_chains, len(part))), []
         for i, task in enumerate(sums):
             one = model._replace(data=model.data | {of: task})
             draws = fits.kept(one, found, Posterior(take(posterior.draws, i), None))
@@ -167,7 +182,7 @@ def left_out(key: Key[Array, ""], fit: Fitted, part: Int[np.ndarray, " row"]) ->
             each = log_likelihood(one, draws)
             density = np.where(part == i, logsumexp(each, axis=1), density)
         check = diagnostics.check(posterior, np.stack(behind))
-    return LeftOut(density - np.log(sizes["draw"]), check)
+    return LeftOut(density - np.log(lengths["num_samples"]), check)
 
 
 def log_likelihood(model: Model, draws: dict) -> Float[np.ndarray, "chain draw row"]:

@@ -3,6 +3,7 @@ over the same draws.
 """
 
 import warnings
+from types import SimpleNamespace
 
 import arviz
 import jax
@@ -172,6 +173,22 @@ def test_left_out_rows_are_not_seen(levels, frame):
     together = logsumexp(by_chain, axis=0) - np.log(4)
     errors = [of.sum(axis=1).std(ddof=1) for of in (by_chain, found.by_chain[:, part == 1])]
     assert abs(found.density[part == 1].sum() - together.sum()) < 5 * max(errors) + 0.2
+
+
+def test_refused_fits_without_a_part_are_run_once_more(levels, monkeypatch):
+    seen = []
+
+    def refitted(key, fit, part, **lengths):
+        seen.append((jax.random.key_data(key).tolist(), lengths))
+        return comparisons.LeftOut(np.zeros((4, len(part))), SimpleNamespace(ok=len(seen) > 1))
+
+    monkeypatch.setattr(comparisons, "_refitted", refitted)
+    part = np.zeros(len(levels.model.rows), int)
+    assert comparisons.left_out(KEY, levels, part).check.ok
+    (first_key, first), (other_key, longer) = seen
+    assert first_key != other_key and first["target_acceptance"] == 0.9
+    assert longer["num_samples"] == 2 * first["num_samples"] == 2000
+    assert longer["num_warmup"] == 600 and longer["target_acceptance"] == 0.99
 
 
 def test_models_are_compared_by_group(slopes, levels, frame):
