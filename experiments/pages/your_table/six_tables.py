@@ -100,11 +100,10 @@ def monte_carlo_error(left, part):
 
 
 def rows(scored):
-    """A row a table, model and question: its log density, and how much more than the line's."""
+    """A row a table, model and question: its log density, and how much more than that of lines."""
     found = []
     for name, one in scored.items():
         table, arm = name.split(": ")
-        line = scored[f"{table}: {LINE}"]
         for what in ("rows", "groups"):
             if what not in one:
                 continue
@@ -112,8 +111,11 @@ def rows(scored):
             row |= {"num_groups": len(set(one["group"])), "elpd": one[f"elpd_{what}"]}
             row |= {"elpd_error": one[f"elpd_{what}_error"]}
             row |= {key: one[key] for key in ("mixed", "why_not", "draws", "seconds")}
-            apart = np.subtract(one[what], line[what])
-            found.append(row | {"more": more(apart, np.array(one["group"]))})
+            for line in (LINE, SLOPES):
+                if (of_line := scored.get(f"{table}: {line}")) is not None:
+                    apart = np.subtract(one[what], of_line[what])
+                    row |= {f"more than {line}": more(apart, np.array(one["group"]))}
+            found.append(row)
     return found
 
 
