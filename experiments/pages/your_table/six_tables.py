@@ -11,7 +11,7 @@ differences are to the straight line with a level a group, summed; their 95 % in
 Student's over groups, or over rows where there are fewer than ten groups.
 """
 
-from helpers import common, diagnostics, networks
+from helpers import common, networks
 
 import time
 
@@ -84,7 +84,6 @@ def unit(table, arm):
     for key, (what, of_row) in zip(keys, parts.items(), strict=False):
         part = comparisons.parts_of(key_parts, of_row, SETTINGS["parts"])
         left = comparisons.left_out(key, fit, part)
-        print(what, diagnostics.describe(left.check))
         found["mixed"] &= left.check.ok
         found["why_not"] += left.check.reasons
         found |= {what: left.density.round(4).tolist()}
