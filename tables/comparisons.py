@@ -88,7 +88,7 @@ def compare(
 
 def _compare_refitted(found, by, parts):
     for one in found.values():
-        factors = sorted({name for part in one.model.parts for name in part.term.factors})
+        factors = sorted({*one.model.factors})
         if by is not None and by not in factors:
             raise ValueError(f"by: given {by!r}, expected one of {factors}, groups of {one.model}")
     rows, each = next(iter(found.values())).model.rows, {}

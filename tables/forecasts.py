@@ -58,7 +58,7 @@ def predict(
     ValueError: as ``models.encode``; new groups of several terms among rows that are given.
     """
     num_given, y = 0, np.zeros(0)
-    factors = [name for part in fit.model.parts for name in part.term.factors]
+    factors = fit.model.factors
     if not groups:
         any_of = {name: fit.model.rows[name].iloc[0] for name in factors if name not in frame}
         frame = frame.assign(**any_of)
@@ -72,9 +72,10 @@ def predict(
         )
         frame = pd.concat([given, frame], ignore_index=True)
     frame = frame.drop(columns=fit.model.outcome, errors="ignore")
-    _tell_new(fit.model, frame)
     with jax.enable_x64(True):
         data = models.encode(fit.model, frame)
+        if groups:
+            _tell_new(fit.model, frame, data)
         rows = models.some_rows(data, np.s_[num_given:])
         seen = models.some_rows(data, np.s_[:num_given]) | {"y": y}
         draw_one = partial(_forecast, fit.model, rows, seen, groups)
@@ -97,13 +98,14 @@ def predict(
     return Forecast(again(mean), again(outcome), float(pareto_k))
 
 
-def _tell_new(made, frame):
+def _tell_new(made, frame, data):
     """Print which groups are new, since a misspelt one would be."""
-    for part in made.parts:
-        rows = formulas.clean(frame, part.term.factors)
-        _, names = formulas.groups(part.term.factors, rows, part.levels)
-        if new := names[len(part.levels) :]:
-            print(f"{part.term.name}: {reprlib.repr(new)} new, with effects drawn for them")
+    for part, at in zip(made.parts, data["group"], strict=True):
+        if at.max() >= len(part.levels):
+            rows = formulas.clean(frame, part.term.factors)
+            _, names = formulas.groups(part.term.factors, rows, part.levels)
+            new = reprlib.repr(names[len(part.levels) :])
+            print(f"{part.term.name}: {new} new, with effects drawn for them")
 
 
 def _forecast(made, rows, seen, groups, key, draw):

@@ -63,6 +63,11 @@ class Model(NamedTuple):
         return f"Model({self.formula!r}, family={self.family!r}, {len(self.rows)} rows)"
 
     @property
+    def factors(self) -> list[str]:
+        """Columns by whose values rows are grouped, once for each term that has them."""
+        return [name for part in self.parts for name in part.term.factors]
+
+    @property
     def num_outputs(self) -> int:
         """How many numbers a row's distribution is made of: one, or one a class but the first."""
         return max(1, len(self.classes) - 1) if self.family == "categorical" else 1
@@ -171,8 +176,7 @@ def encode(made: Model, frame: pd.DataFrame) -> dict:
     names = [name for name in made.rows if name != made.outcome]
     there = [made.outcome] if made.outcome in map(str, getattr(frame, "columns", [])) else []
     rows = formulas.clean(frame, [*names, *there], made.fills)
-    factors = {name for part in made.parts for name in part.term.factors}
-    formulas.same_kinds(rows[[name for name in names if name not in factors]], made.rows)
+    formulas.same_kinds(rows[[name for name in names if name not in made.factors]], made.rows)
     x, spec = formulas.columns(made.common, rows)
     columns = {name: x[:, [spec.column_names.index(name)]] for name in spec.column_names}
     none = np.zeros((len(rows), 0))

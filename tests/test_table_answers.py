@@ -88,6 +88,8 @@ def test_a_new_group_is_named(slopes, frame, capsys):
     assert not capsys.readouterr().out
     tables.predict(jax.random.key(2), slopes, frame[:2].assign(Subject=["330 ", "371"]))
     assert capsys.readouterr().out == "Subject: ['330 '] new, with effects drawn for them\n"
+    tables.predict(jax.random.key(2), slopes, frame[:2].assign(Subject="330 "), groups=False)
+    assert not capsys.readouterr().out  # no effect is drawn for them
 
 
 def test_a_new_group_is_drawn_anew_in_every_draw(slopes):

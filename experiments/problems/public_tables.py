@@ -48,7 +48,9 @@ def firms():
 
 
 def births():
-    """Return log births a woman, every tenth year, of every fifth country (World Bank)."""
+    """Return log births a woman, every tenth year, of every fifth country (World Bank); the table
+    counts regions among them, here two of 39.
+    """
     frame = datasets.fertility.load_pandas().data.dropna(subset=YEARS).iloc[::5]
     frame = frame.rename(columns={"Country Code": "country"})
     frame = frame.melt("country", value_vars=YEARS, var_name="year", value_name="births")
