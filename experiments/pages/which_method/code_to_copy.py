@@ -1,4 +1,4 @@
-"""The code to copy of the page ``which-method``, by its situation: A, C, D and G."""
+"""The code to copy of the page ``which-method``, by its situation: A, B, C, D and G."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ if not PAGE.exists():
     )
 RECIPES = dict(
     zip(
-        "ACDG",
+        "ABCDG",
         re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), flags=re.S | re.M),
         strict=True,
     )
