@@ -2,11 +2,15 @@
 README show them.
 """
 
-from helpers import data, metrics
+from helpers import metrics
 from helpers.common import read_result
 
 import numpy as np
 from jaxtyping import ArrayLike
+
+from experiments.problems import moons_redrawn
+
+PLAIN = "flat network, N(0, 1) on every weight"
 
 
 def chosen_network() -> dict:
@@ -14,27 +18,55 @@ def chosen_network() -> dict:
     return min(read_result("flat_bnn/prior_scale")["rows"], key=lambda row: row["held_out_nll"])
 
 
-def fifty_labels() -> dict[str, tuple[float, float]]:
-    """Accuracy in % and NLL on fresh test points of the sources' tasks, by model, optimum first."""
-    tasks = data.fresh_moons()
-    optimum = metrics.scores(data.bayes_optimum(tasks, tasks.x_test), tasks.y_test)
-    baselines = {row["name"]: row["scores"] for row in read_result("flat_bnn/baselines")["rows"]}
-    shared = read_result("hierarchical_bnn/long_runs")["rows"][0]
-    flat = read_result("flat_bnn/prior_scale")["rows"]
-    (plain,) = (row for row in flat if row["scales"] == [1.0, 1.0, 1.0])
-    of_chosen, of_plain = (
-        {"accuracy %": 100 * row["test_accuracy"], "NLL": row["test_nll"]}
-        for row in (chosen_network(), plain)
-    )
-    scores = {
-        "exact answer (Bayes optimum)": optimum,
-        "hierarchical network, prior learnt from all tasks": shared["scores"],
-        "flat network, a scale per layer chosen on training data": of_chosen,
-        "flat network, N(0, 1) on every weight": of_plain,
-        "hierarchical logistic regression": baselines["hierarchical logistic"],
-        "one network for all tasks": baselines["one network for all tasks"],
+def fifty_labels() -> dict[str, dict[str, np.ndarray]]:
+    """Accuracy in % and NLL on redrawn data sets of eighteen tasks, [data set], by model.
+
+    The exact answer, which knows each task's angle, centre and scale, comes first.
+    """
+    stored = {row["name"]: row for row in read_result("what_the_gain_is_made_of/arms")["rows"]}
+    called = {
+        "hierarchical network, prior learnt from all tasks": "shared, N+(0, 1)",
+        "flat network, a scale per layer chosen on training data": "chosen over tasks",
+        PLAIN: "N(0, 1)",
     }
-    return {name: (one["accuracy %"], one["NLL"]) for name, one in scores.items()}
+    count = len(stored["N(0, 1)"]["nll"])  # data sets that all of them have
+    found = {"exact answer (Bayes optimum)": _of_optimum(count)}
+    found |= {name: _of_row(stored[of], count) for name, of in called.items()}
+    (lines,) = (
+        row
+        for row in read_result("which_method/recipes")["rows"]
+        if (row["situation"], row["recipe"]) == ("18 groups", "A")
+    )
+    return found | {"logistic regression with a level and slopes a task": _of_row(lines)}
+
+
+def _of_row(row: dict, count: int | None = None) -> dict[str, np.ndarray]:
+    """Accuracy in % and NLL of a stored row's first data sets."""
+    return {"accuracy %": np.array(row["accuracy"][:count]), "NLL": np.array(row["nll"][:count])}
+
+
+def _of_optimum(count: int) -> dict[str, np.ndarray]:
+    """The same of the Bayes optimum, computed here."""
+    drawn = [moons_redrawn.drawn(i) for i in range(count)]
+    each = [metrics.scores(moons_redrawn.optimum(tasks), tasks.y_test) for tasks in drawn]
+    return {name: np.array([one[name] for one in each]) for name in ("accuracy %", "NLL")}
+
+
+def as_text(found: dict[str, dict[str, np.ndarray]]) -> dict[str, dict[str, str]]:
+    """Return means over data sets with half their 95 % t intervals, by model, as a page prints.
+
+    The gain is the NLL of `PLAIN` less that of the model, paired over the data sets of both.
+    """
+    text = {}
+    for name, one in found.items():
+        gained = found[PLAIN]["NLL"][: len(one["NLL"])] - one["NLL"]
+        text[name] = {
+            "accuracy %": "{:.1f} ± {:.1f}".format(*metrics.interval(one["accuracy %"])),
+            "NLL": interval_text(one["NLL"]),
+            "gain in NLL": "-" if name == PLAIN else interval_text(gained, "{:+.3f} ± {:.3f}"),
+            "data sets": str(len(gained)),
+        }
+    return text
 
 
 def chosen_less_hierarchical() -> np.ndarray:
@@ -83,8 +115,8 @@ def interval_text(differences: ArrayLike, form: str = "{:.3f} ± {:.3f}") -> str
     return form.format(*np.round(metrics.interval(differences), 3) + 0.0)
 
 
-def five_labels() -> dict[str, tuple[float, float]]:
-    """Accuracy in % and NLL of a new task with five labels, means of the redraws, by prior."""
+def five_labels() -> dict[str, dict[str, np.ndarray]]:
+    """Accuracy in % and NLL of new tasks with five labels, [data set], by prior."""
     names = {
         "known shape, unknown angle": "exact answer, where only the angle is unknown",
         "32 shared features, trained heads": (
@@ -95,7 +127,7 @@ def five_labels() -> dict[str, tuple[float, float]]:
         "scales chosen for as many labels": (
             "flat network, a scale per layer chosen for five labels on those tasks"
         ),
-        "N(0, 1)": "flat network, N(0, 1) on every weight",
+        "N(0, 1)": PLAIN,
     }
     found = {}
     every = [
@@ -111,6 +143,9 @@ def five_labels() -> dict[str, tuple[float, float]]:
     }
     for name, called in names.items():
         at = rows[name]["sizes"].index(5)
-        scores = [[one[score][at] for score in ("accuracy", "nll")] for one in rows[name]["scores"]]
-        found[called] = tuple(float(mean) for mean in np.mean(scores, axis=0))
+        scores = rows[name]["scores"]
+        of = {"accuracy %": "accuracy", "NLL": "nll"}
+        found[called] = {
+            score: np.array([one[key][at] for one in scores]) for score, key in of.items()
+        }
     return found

@@ -53,7 +53,7 @@ def apart(setting):
 @says(
     "when-pooling-pays",
     """So **with five tasks it is better to choose three scales than to pool under $N_+(0, 1^2)$,
-    and with fifty it is better to pool**, though both see the same labels; with two it is open.""",
+    and with fifty it is better to pool**; with two it is open.""",
 )
 def test_pooling_loses_to_chosen_scales_with_five_tasks_and_gains_with_fifty():
     assert lower_end(-gain("5, 50", CHOSEN)) > THRESHOLD
