@@ -198,4 +198,3 @@ def test_the_order_of_input_and_output_layers_place_is_told_in_one_of_six_places
         if max(of[0]) < min(of[2]) or max(of[2]) < min(of[0])
     }
     assert apart == {(NARROW, 1): True}
-
