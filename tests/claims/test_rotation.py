@@ -114,7 +114,7 @@ def joint():
 
 @says(
     "rotation",
-    """half of them of each class, and the exact one saves {glue:text}`joint-left` alone.""",
+    """half of them of each class, and the exact one saves only {glue:text}`joint-left`.""",
     "so much do the test points in the scaling give away.",
 )
 @says(
