@@ -47,7 +47,7 @@ def test_networks_gain_over_the_mixed_model_on_moons():
         assert lower_end(gain(situation, "A", recipe)) > THRESHOLD
 
 
-@says("which-method", "on the waves of the table it held less than a third of what lay there.")
+@says("which-method", "There it held less than a third of the measurements of the waves above.")
 def test_the_band_holds_little_of_what_lies_outside_the_data():
     band = recipes()["numbers", "B"]
     assert upper_end(band["outside"]) < 1 / 3 and lower_end(band["inside"]) > 0.9

@@ -83,7 +83,7 @@ def unit(situation, recipe, redraw):
         return of_numbers(redraw)
     frame, later = moons(situation, redraw)
     if recipe == "C":
-        return of_groups_alone(frame, later, "C")
+        return of_groups_alone(frame, later)
     space = {"frame": frame, "later": later.drop(columns="y")}
     name = "D" if recipe == "DG" else recipe
     found = {name: ran(name, space) | of_labels(space["p"], later)}
@@ -111,14 +111,14 @@ def of_labels(p, rows):
     }
 
 
-def of_groups_alone(frame, later, name):
-    """Run a recipe on one group after the other."""
+def of_groups_alone(frame, later):
+    """Run C on one group after the other."""
     each = []
     for group in sorted(frame.group.unique())[: SETTINGS["num_alone"]]:
         rows = later[later.group == group]
         space = {"frame": frame[frame.group == group], "later": rows.drop(columns="y")}
-        each.append(ran(name, space) | of_labels(space["p"], rows))
-    return {name: over(each)}
+        each.append(ran("C", space) | of_labels(space["p"], rows))
+    return {"C": over(each)}
 
 
 def of_new_groups(space, redraw):
