@@ -178,7 +178,7 @@ def scored(found, num_tasks):
     return scoring.scored(p, np.asarray(fresh.y_test)) | {
         "accuracy_train": right(of_train, tasks.y_train),
         "accuracy_test": right(of_test, tasks.y_test),
-        "check": runs.row_of(check),
+        "check": {k: v for k, v in runs.row_of(check).items() if k in runs.BY_KIND or k == "mixed"},
         "divergences": int(diverging.sum()),
         "steps": float(found["stats"]["num_steps"].mean()),
         "more": {
