@@ -21,8 +21,12 @@ def test_sharing_weights_gains_something_and_much_less_than_the_choice_of_scales
         assert lower_end(sharing) > 0 and lower_end(choice) > 4 * upper_end(sharing)
 
 
-@says("index", "no method is told them, and the centre alone is worth much")
-def test_the_centre_alone_is_worth_more_than_sharing():
+@says(
+    "index",
+    """no method is told them, and centre and scale are worth more to separate networks than sharing
+    weights is""",
+)
+def test_centre_and_scale_are_worth_more_than_sharing():
     centres = rows("what_the_gain_is_made_of/centres")
     now, exact = (
         np.array(centres[f"rotated, chosen, {known}"]["nll"]) for known in ("as now", "exact")

@@ -5,6 +5,7 @@ from helpers import metrics
 import numpy as np
 
 from experiments.engine import headlines
+from tests.claims.centres import saved
 from tests.claims.reading import THRESHOLD, arms, is_open, lower_end, rows, stored, upper_end
 from tests.claims.said import says
 
@@ -160,7 +161,7 @@ def test_under_the_wider_hyperprior_either_layer_alone_is_better_than_the_source
     {glue:text}`input-over-chosen-narrow` under $N_+(0, 1)$, an interval ending near
     the threshold.""",
     """Under a wider {term}`hyperprior` it gains {glue:text}`input-over-chosen` over the chosen
-    scales, {glue:text}`num-sets` data sets, more than our threshold.""",
+    scales, more than our threshold: one of many arms, picked afterwards""",
 )
 def test_the_input_layer_alone_gains_more_than_the_threshold_under_the_wider_hyperprior_alone():
     assert lower_end(less(CHOSEN, ALONE("input", "learnt", WIDE))) > THRESHOLD
@@ -188,13 +189,15 @@ def test_the_hidden_layers_place_is_far_behind():
 
 @says(
     "what-the-gain-is-made-of",
-    """the runs' ranges are apart in {glue:text}`ahead-told` of the six rows alone, data set 2
-    under $N_+(0, 1)$, where the output layer's place holds more.""",
+    """the runs' ranges are apart in {glue:text}`ahead-told` of the six rows""",
+    "So three runs do not tell which of the two holds more",
+    "Which layer a posterior prefers, three runs do not tell.",
 )
-def test_the_order_of_input_and_output_layers_place_is_told_in_one_of_six_places():
-    apart = {
-        key: max(of[0]) < min(of[2])
-        for key, of in places("by_run").items()
-        if max(of[0]) < min(of[2]) or max(of[2]) < min(of[0])
-    }
-    assert apart == {(NARROW, 1): True}
+def test_the_runs_ranges_of_input_and_output_layers_place_are_apart_in_one_of_six_rows():
+    apart = [max(of[0]) < min(of[2]) or max(of[2]) < min(of[0]) for of in places("by_run").values()]
+    assert (sum(apart), len(apart)) == (1, 6)  # by chance alone one or more about half the time
+
+
+@says("what-the-gain-is-made-of", "and knowing them would save more than this")
+def test_knowing_centre_and_scale_would_save_more_than_sharing():
+    assert lower_end(saved("chosen", "exact")) > upper_end(headlines.paired_differences())

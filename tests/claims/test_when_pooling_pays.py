@@ -54,11 +54,14 @@ def apart(setting):
     "when-pooling-pays",
     """So **with five tasks it is better to choose three scales than to pool under $N_+(0, 1^2)$,
     and with fifty it is better to pool**; with two it is open.""",
+    "Of the pooled fits to five tasks two of eight have mixed, of those to fifty two of three.",
 )
 def test_pooling_loses_to_chosen_scales_with_five_tasks_and_gains_with_fifty():
     assert lower_end(-gain("5, 50", CHOSEN)) > THRESHOLD
     assert lower_end(gain("50, 50", CHOSEN)) > THRESHOLD
     assert is_open(gain("2, 50", CHOSEN))
+    for setting, count in (("5, 50", 2), ("50, 50", 2)):
+        assert sum(check["mixed"] for check in pool()[setting, POOLED]["check"]) == count
 
 
 @says(

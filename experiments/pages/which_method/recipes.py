@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 
 from experiments.methods import scoring
-from experiments.pages.what_the_gain_is_made_of.pooling import SIZES_OF_TASKS
 from experiments.pages.which_method import code_to_copy
 from experiments.problems import moons_redrawn, waves
 
@@ -26,7 +25,7 @@ SETTINGS = {
     "num_redraws": 6,
     "num_alone": 3,  # groups on which recipes without groups are run
     "few": 5,  # labels of a group that is new
-    "sizes": SIZES_OF_TASKS,
+    "sizes": [5, 15, 50, 100, 150],  # of four groups each
     "units": {  # by situation the recipes that are run on its data, G after D
         "18 groups": ["A", "C", "DG", "D with biases"],
         "5 groups": ["A", "C", "D"],
