@@ -53,6 +53,7 @@ SECONDS = {
     "data": 28,
     "rotation": 28,
     "index": 25,
+    "numpyro-study": 20,
     "comparing-inference": 20,
     "what-it-is-worth": 15,
     "minibatch-limits": 20,
