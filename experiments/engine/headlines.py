@@ -11,6 +11,7 @@ from jaxtyping import ArrayLike
 from experiments.problems import moons_redrawn
 
 PLAIN = "flat network, N(0, 1) on every weight"
+LINE = "Bayesian logistic regression"
 
 
 def chosen_network() -> dict:
@@ -50,6 +51,14 @@ def _of_optimum(count: int) -> dict[str, np.ndarray]:
     drawn = [moons_redrawn.drawn(i) for i in range(count)]
     each = [metrics.scores(moons_redrawn.optimum(tasks), tasks.y_test) for tasks in drawn]
     return {name: np.array([one[name] for one in each]) for name in ("accuracy %", "NLL")}
+
+
+def _by_redraw(scores: dict[str, list]) -> list[dict[str, list]]:
+    """Lists over data sets as one dictionary each, of lists of one number of labels."""
+    return [
+        dict(zip(scores, ([v] for v in of), strict=True))
+        for of in zip(*scores.values(), strict=True)
+    ]
 
 
 def as_text(found: dict[str, dict[str, np.ndarray]]) -> dict[str, dict[str, str]]:
@@ -124,6 +133,7 @@ def five_labels() -> dict[str, dict[str, np.ndarray]]:
         ),
         "the draws themselves": "draws of a prior learnt from those tasks, weighted",
         "one normal": "flat network, a normal prior fitted to those draws",
+        LINE: "Bayesian logistic regression, its scale chosen for five labels on those tasks",
         "scales chosen for as many labels": (
             "flat network, a scale per layer chosen for five labels on those tasks"
         ),
@@ -141,6 +151,12 @@ def five_labels() -> dict[str, dict[str, np.ndarray]]:
         for row in every
         if row["tasks"] == "moons" and row.get("reference") != "one draw"
     }
+    (line,) = (
+        row
+        for row in read_result("informative_priors/few_labels")["rows"]
+        if (row["name"], row["size"]) == (LINE, 5)
+    )
+    rows[LINE] = {"sizes": [5], "scores": _by_redraw(line["scores"])}
     for name, called in names.items():
         at = rows[name]["sizes"].index(5)
         scores = rows[name]["scores"]

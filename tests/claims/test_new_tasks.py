@@ -48,7 +48,7 @@ def test_with_fifty_labels_the_learnt_prior_does_as_well_as_chosen_scales():
     "new-tasks",
     """With 2, 5 and 10 labels the choice falls on a small scale of the input layer, where tanh is
     nearly a straight line, and on a product of {glue:text}`products-few`""",
-    """The small end of the grid is taken there. With 25 labels the choice is a network that can
+    """With 25 labels the choice is a network that can
     bend, with a product of {glue:text}`products-quarter`""",
 )
 def test_with_few_labels_the_chosen_networks_are_nearly_lines():

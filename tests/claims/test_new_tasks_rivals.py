@@ -13,15 +13,21 @@ from tests.claims.new_tasks import (
     nll,
     scores,
 )
-from tests.claims.reading import THRESHOLD, is_open, lower_end, upper_end
+from tests.claims.reading import THRESHOLD, is_open, lower_end, stored, upper_end
 from tests.claims.said import says
 
-FIVE, QUARTER, FIFTY = 2, 4, 5  # places among 0, 2, 5, 10, 25 and 50 labels
+FIVE, TEN, QUARTER, FIFTY = 2, 3, 4, 5  # places among 0, 2, 5, 10, 25 and 50 labels
 KNOWN = "known shape, unknown angle"
 HEADS = "{} shared features, {}"
 TRAINED, FEW_FEATURES = HEADS.format(32, "trained heads"), HEADS.format(5, "trained heads")
 CHAINS, LAPLACE = HEADS.format(32, "heads by MCMC"), HEADS.format(32, "heads by Laplace")
 PROCESS = "odd Gaussian process"
+
+
+def few(name, size):
+    """NLL of an arm that the other tables lack, by redraw."""
+    found = {(row["name"], row["size"]): row for row in stored("informative_priors/few_labels")}
+    return np.array(found[name, size]["scores"]["nll"])
 
 
 def every():
@@ -154,3 +160,27 @@ def test_calibration_errors_that_are_told_from_that_of_the_draws():
         # of trained heads on 32 features the end is below 0 by less than its Monte Carlo error
         assert upper_end(beyond_draws(name)) < (0.008 if name == TRAINED else 0.002), name
     assert lower_end(beyond_draws(LAPLACE)) > 0
+
+
+@says(
+    "new-tasks",
+    """The small end of the grid is taken there; a search that may go on beyond it gains
+    {glue:text}`searched-beyond` more with 5 labels, which is open""",
+)
+def test_scales_beyond_the_grid_gain_nothing_that_is_shown():
+    assert is_open(nll(BY_LABELS)[:, FIVE] - few("scales searched for five labels", 5))
+
+
+@says(
+    "new-tasks",
+    """Bayesian logistic regression, a straight line whose one scale is chosen in the same way,
+    gains {glue:text}`line-gain-5`; it is no worse than the scales with 5 labels
+    ({glue:text}`line-beyond-5`), and beyond them by {glue:text}`line-beyond-10` with 10. One normal knows the bend: it is
+    beyond the line by {glue:text}`normal-beyond-line`.""",
+)
+def test_with_few_labels_a_line_does_as_well_as_networks_that_know_no_bend():
+    line = {size: few("Bayesian logistic regression", size) for size in (5, 10)}
+    assert lower_end(nll(PLAIN)[:, FIVE] - line[5]) > 0.03
+    assert lower_end(nll(BY_LABELS)[:, FIVE] - line[5]) > -0.005
+    assert lower_end(nll(BY_LABELS)[:, TEN] - line[10]) > 0
+    assert lower_end(line[5] - nll(ONE_NORMAL)[:, FIVE]) > 0

@@ -74,16 +74,6 @@ def test_one_network_is_ahead_on_labels_alone_and_behind_on_labels_together():
 
 @says(
     "what-it-is-worth",
-    """An average of networks, the {term}`deep ensemble` and the ensemble of modes, loses
-    {glue:text}`deep-together` and {glue:text}`modes-together` on labels together.""",
-)
-def test_ensembles_lose_on_labels_together():
-    for name in ("deep ensemble", "ensemble of modes"):
-        assert lower_end(lost(name, "joint")) > 0
-
-
-@says(
-    "what-it-is-worth",
     """keeps some or all of the first and mends the second: {glue:text}`last-together` and
     {glue:text}`full-together`.""",
 )
@@ -119,23 +109,24 @@ def test_variational_guides_lose_on_both():
 
 @says(
     "what-it-is-worth",
-    """So distance tells how much predictions change, and little of the direction; on labels
+    """So distance tells how much predictions change, and less of the direction; on labels
     together a farther method is worse more often than not.""",
 )
-def test_distance_tells_how_much_predictions_change_and_little_of_the_direction():
+def test_distance_tells_how_much_predictions_change_and_less_of_the_direction():
     ladder = {
         row["name"]: row
         for row in stored("comparing_inference/ladder")[1:]
         if row["budget"] == 100_000 and not row["empty"]
     }
-    names = [name for name in ladder if name != "the book's sampler"]
+    other = ("the book's sampler", "deep ensemble", "ensemble of modes", "MC dropout")
+    names = [name for name in ladder if name not in other]
     distance = [ladder[name]["tv_mean"] for name in names]
     rank, size = {}, {}
     for measure in ("nll", "joint"):
         losses = np.array([lost(name, measure).mean() for name in names])
         rank[measure] = stats.spearmanr(distance, losses).statistic
         size[measure] = stats.spearmanr(distance, np.abs(losses)).statistic
-    assert rank["nll"] < 0.4 < rank["joint"] < 0.75 and min(size.values()) > 0.75
+    assert rank["nll"] < 0.5 < rank["joint"] < 0.7 and min(size.values()) > 0.75
 
 
 @says(
@@ -165,7 +156,6 @@ def test_cold_posteriors_lose_on_labels_together_under_the_standard_normal_prior
     """There $T = 0.5$ differs from $T = 1$ by {glue:text}`cold-chosen-alone` on labels alone, and
     is behind by {glue:text}`cold-chosen-together` together; colder still, chains have not
     mixed, and nothing is compared.""",
-    "under it a colder posterior gains nothing that is shown.",
 )
 def test_under_one_scale_a_layer_a_colder_posterior_gains_nothing():
     alone = cold(0.5, "chosen", "nll") - cold(1, "chosen", "nll")
@@ -178,7 +168,6 @@ def test_under_one_scale_a_layer_a_colder_posterior_gains_nothing():
     "what-it-is-worth",
     """Bayes' rule is ahead of itself under N(0, 1) by {glue:text}`prior-alone` and
     {glue:text}`prior-together`.""",
-    "more than any method or temperature under N(0, 1)",
 )
 @says(
     "which-method", "A prior with a standard deviation for each layer gains more than any of these"

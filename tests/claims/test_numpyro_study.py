@@ -1,0 +1,46 @@
+"""Claims of the page ``numpyro-study``."""
+
+import numpy as np
+
+from tests.claims.reading import rows
+from tests.claims.said import says
+
+STUDY = "originals/in_numpyro"
+
+
+@says(
+    "numpyro-study",
+    """This book's sampler gives the same NLLs: {glue:text}`ours-flat` for separate networks
+    ({ref}`flat-scores`) and {glue:text}`ours-shared` for the hierarchical one""",
+    "The same densities in this book's programs give the same scores.",
+)
+def test_both_samplers_give_the_same_scores():
+    found = rows(STUDY)
+    plain, of_all = found["flat"], found["hierarchical"]
+    (ours,) = (
+        row for row in rows("flat_bnn/prior_scale", "test_nll").values() if row["scales"] == 3 * [1]
+    )
+    error = np.hypot(plain["nll_error"], ours["test_nll_error"])
+    assert abs(plain["nll"] - ours["test_nll"]) < 4 * error
+    long_run = next(iter(rows("hierarchical_bnn/long_runs", "nll").values()))
+    error = np.hypot(of_all["nll_error"], long_run["nll_error"])
+    assert abs(of_all["nll"] - long_run["nll"]) < 4 * error
+
+
+@says(
+    "numpyro-study",
+    "the predictions, log densities and standard deviations of all three agree.",
+)
+def test_the_three_models_have_mixed():
+    assert all(row["check"]["mixed"] for row in rows(STUDY).values())
+
+
+@says("numpyro-study", "NumPyro's sampler finds what the port prints.")
+def test_the_port_prints_what_the_models_score():
+    port = {"flat": (86.67, 83.56), "hierarchical": (90.78, 89.33)}
+    port["informed prior"] = (91.44, 86.67)
+    for name, row in rows(STUDY).items():
+        own = row["accuracy_train"], row["accuracy_test"]
+        assert np.abs(np.subtract(own, port[name])).max() < 1.0, name
+    nll = {name: row["nll"] for name, row in rows(STUDY).items()}
+    assert nll["hierarchical"] < nll["informed prior"] - 0.01 < nll["flat"] - 0.06
