@@ -175,8 +175,8 @@ def test_scales_beyond_the_grid_gain_nothing_that_is_shown():
     "new-tasks",
     """Bayesian logistic regression, a straight line whose one scale is chosen in the same way,
     gains {glue:text}`line-gain-5`; it is no worse than the scales with 5 labels
-    ({glue:text}`line-beyond-5`), and beyond them by {glue:text}`line-beyond-10` with 10. One normal knows the bend: it is
-    beyond the line by {glue:text}`normal-beyond-line`.""",
+    ({glue:text}`line-beyond-5`), and beyond them by {glue:text}`line-beyond-10` with 10. One
+    normal knows the bend: it is beyond the line by {glue:text}`normal-beyond-line`.""",
 )
 def test_with_few_labels_a_line_does_as_well_as_networks_that_know_no_bend():
     line = {size: few("Bayesian logistic regression", size) for size in (5, 10)}
