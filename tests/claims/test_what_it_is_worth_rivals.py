@@ -73,6 +73,10 @@ def test_no_method_without_the_chosen_scales_comes_up_to_the_posterior_with_them
     """with them it is level on labels alone and behind by {glue:text}`rival-known-together` on
     labels together.""",
 )
+@says(
+    "which-method",
+    """On the moons an ensemble of forty was then level with the posterior on labels alone""",
+)
 def test_with_the_chosen_scales_an_ensemble_is_level_alone_and_behind_together():
     assert np.abs(behind("ensemble", "chosen", "nll").mean()) < 0.005
     assert lower_end(behind("ensemble", "chosen", "nll")) < 0.002

@@ -51,3 +51,23 @@ def test_networks_gain_over_the_mixed_model_on_moons():
 def test_the_band_holds_little_of_what_lies_outside_the_data():
     band = recipes()["numbers", "B"]
     assert upper_end(band["outside"]) < 1 / 3 and lower_end(band["inside"]) > 0.9
+
+
+@says(
+    "which-method",
+    """On the spiral five training sets left its gain over one network open; its {term}`calibration
+    error` was small.""",
+)
+def test_on_the_spiral_an_ensemble_is_calibrated_and_its_gain_open():
+    found = [row for row in stored("svi/spiral") if row["name"] in ("one network", "ensemble of 5")]
+    nll, error = (
+        {
+            n: [r["scores"][of] for r in found if r["name"] == n]
+            for n in ("one network", "ensemble of 5")
+        }
+        for of in ("NLL", "calibration error")
+    )
+    assert (
+        upper_end(np.subtract(nll["ensemble of 5"], nll["one network"])) > -0.06
+    )  # two Monte Carlo errors of the mean
+    assert np.mean(error["ensemble of 5"]) < 0.01

@@ -1,0 +1,48 @@
+"""Claims of the page ``overconfidence`` of rivals by folds of all points, and from wide starts."""
+
+from tests.claims.reading import is_open, lower_end
+from tests.claims.said import says
+from tests.claims.test_overconfidence import GUIDE, NETWORK, POSTERIOR, TEN, found, over, score
+
+BY_FOLDS = " by folds"
+
+
+@says(
+    "overconfidence",
+    """**Temperature**: sixty held-out points choose it poorly, from
+    {glue:text}`temperature-least` to {glue:text}`temperature-most` over redraws""",
+    """Folds of all points agree on {glue:text}`folds-least` to {glue:text}`folds-most`. Whether
+    that gains NLL five training sets do not tell: {glue:text}`folds-gain` for one network.""",
+)
+def test_folds_of_all_points_agree_on_a_temperature_and_sixty_points_do_not():
+    sixty, folds = (score(f"{NETWORK}, temperature{of}", "temperature") for of in ("", BY_FOLDS))
+    assert max(sixty) > 10 * min(sixty) and max(folds) < 2 * min(folds)
+    assert is_open(over(f"{NETWORK}, temperature{BY_FOLDS}", NETWORK, "NLL"))
+
+
+@says(
+    "overconfidence",
+    """folds stop an ensemble after a tenth to a third of its steps. Near the data its calibration
+    error is then less than the guide's, by {glue:text}`stopped-calibration`. Far away it is as
+    certain as before, and has {glue:text}`stopped-far` bits fewer than the guide.""",
+)
+def test_an_ensemble_that_stops_early_is_calibrated_near_the_data_and_certain_far_away():
+    stopped = f"{TEN}, stopped{BY_FOLDS}"
+    steps = score(stopped, "steps")
+    assert 500 < min(steps) < max(steps) < 3500
+    assert lower_end(over(GUIDE, stopped, "calibration error")) > 0
+    assert lower_end(over(GUIDE, stopped, "entropy_far")) > 0.3
+    assert abs(over(TEN, stopped, "entropy_far").mean()) < 0.03
+
+
+@says(
+    "overconfidence",
+    """Starts from the prior do not change that: under the lecture's prior every one of them ends at
+    a top of less evidence than the best of the narrow ones.""",
+)
+def test_wide_starts_of_laplaces_method_end_at_tops_of_less_evidence():
+    name = "Laplace, wide starts too, prior sd 10"
+    for row in found(name):
+        assert max(row["log_evidence"][10:]) < max(row["log_evidence"][:10])
+    for of in ("NLL", "entropy_near"):
+        assert lower_end(over(name, POSTERIOR, of)) > 0.1
