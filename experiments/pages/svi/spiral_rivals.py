@@ -159,6 +159,7 @@ def score(drawn, redraw, prior_scale, num_steps):
     low, high, count = SETTINGS["temperatures"]
     grid, found = np.geomspace(low, high, count), {}
     for name, members, choose in (("one network", 1, alone), ("ensemble of 10", None, together)):
+        found[f"{name}, to the end"] = of(log_softmax(logits[:members, -1], axis=-1), y)
         steps = [choose(left_out[:, at], drawn["labels"]) for at in range(left_out.shape[1])]
         best = int(np.argmin(steps))
         warm = [choose(left_out[:, -1] / t, drawn["labels"]) for t in grid]
