@@ -256,7 +256,7 @@ def test_clouds_and_particles_that_moved_on_agree_with_the_chains():
 
 @says(
     "comparing-inference",
-    "Of methods whose runs agree SWAG gains most, and stays far: every sampler is still nearer",
+    "Every sampler is still nearer than every fit.",
 )
 def test_where_no_end_binds_every_sampler_is_still_nearer_than_every_fit():
     found = rows("comparing_inference/tuned_further")
@@ -264,7 +264,7 @@ def test_where_no_end_binds_every_sampler_is_still_nearer_than_every_fit():
         [found[name]["tv"] for name in means(100_000, kind) if name in found]
         for kind in ("fits", "samples")
     )
-    assert len(samplers) >= 9 and len(fits) >= 9 and max(samplers) < min(fits) / 2
+    assert len(samplers) >= 9 and len(fits) >= 9 and max(samplers) < min(fits)
 
 
 @says(
