@@ -146,7 +146,7 @@ def before(book):
             "experiments.methods.budgets",
             "SHARE = 0.2",
             "SHARE = 0.3",
-            {"comparing-inference", "status"},
+            {"comparing-inference", "status", "what-it-is-worth"},
         ),
     ],
 )

@@ -176,10 +176,9 @@ def rows(scored):
     found = {}
     for one in scored.values():
         found.setdefault((one["name"], one["size"]), []).append(one)
+    parts = ("scales", "tried", "left_out", "checks")
     return [
-        {"name": name, "size": size}
-        | scoring.joined(
-            [{k: v for k, v in one.items() if k not in ("name", "size")} for one in of]
-        )
+        {"name": name, "size": size, "scores": scoring.joined([one["scores"] for one in of])}
+        | {part: [one[part] for one in of] for part in parts if part in of[0]}
         for (name, size), of in found.items()
     ]
