@@ -53,14 +53,6 @@ def _of_optimum(count: int) -> dict[str, np.ndarray]:
     return {name: np.array([one[name] for one in each]) for name in ("accuracy %", "NLL")}
 
 
-def _by_redraw(scores: dict[str, list]) -> list[dict[str, list]]:
-    """Lists over data sets as one dictionary each, of lists of one number of labels."""
-    return [
-        dict(zip(scores, ([v] for v in of), strict=True))
-        for of in zip(*scores.values(), strict=True)
-    ]
-
-
 def as_text(found: dict[str, dict[str, np.ndarray]]) -> dict[str, dict[str, str]]:
     """Return means over data sets with half their 95 % t intervals, by model, as a page prints.
 
@@ -156,8 +148,10 @@ def five_labels() -> dict[str, dict[str, np.ndarray]]:
         for row in read_result("informative_priors/few_labels")["rows"]
         if (row["name"], row["size"]) == (LINE, 5)
     )
-    rows[LINE] = {"sizes": [5], "scores": _by_redraw(line["scores"])}
     for name, called in names.items():
+        if name == LINE:
+            found[called] = _of_row(line["scores"])
+            continue
         at = rows[name]["sizes"].index(5)
         scores = rows[name]["scores"]
         of = {"accuracy %": "accuracy", "NLL": "nll"}

@@ -174,9 +174,9 @@ def test_scales_beyond_the_grid_gain_nothing_that_is_shown():
 @says(
     "new-tasks",
     """gains {glue:text}`line-gain-5` with 5 labels. It is beyond the scales by
-    {glue:text}`line-beyond-5`, which is open, and by {glue:text}`line-beyond-10` with 10;
-    with 25 it is {glue:text}`line-behind-25` behind. With 5 labels one normal, which knows
-    the bend, is beyond the line by {glue:text}`normal-beyond-line`.""",
+    {glue:text}`line-beyond-5`, which is open. With 10 it is beyond them by
+    {glue:text}`line-beyond-10`, with 25 it is {glue:text}`line-behind-25` behind. With 5 labels one
+    normal, which knows the bend, is beyond the line by {glue:text}`normal-beyond-line`.""",
 )
 def test_with_few_labels_a_line_does_as_well_as_networks_that_know_no_bend():
     line = {size: few("Bayesian logistic regression", size) for size in (5, 10, 25)}
