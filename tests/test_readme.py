@@ -23,9 +23,11 @@ def test_readme_prints_what_is_stored():
 def test_readme_prints_the_differences_that_are_stored():
     text = (ROOT / "README.md").read_text()
     both, everywhere = (headlines.paired_differences(unmixed=unmixed) for unmixed in (False, True))
-    for differences in (both, everywhere, headlines.chosen_less_input_layer()):
+    for differences in (both, everywhere, headlines.less_input_layer()):
         assert headlines.interval_text(differences) in text
     assert f"On the {len(both)} of {len(everywhere)} data sets" in text
+    counts = [len(headlines.less_input_layer(unmixed=unmixed)) for unmixed in (False, True)]
+    assert "on the {} of {} data sets".format(*counts) in text
 
 
 @pytest.mark.usefixtures("as_readers_run")

@@ -100,15 +100,18 @@ def paired_differences(
     return (nll_one - nll_other)[mixed_one & mixed_other | unmixed]
 
 
-def chosen_less_input_layer() -> np.ndarray:
-    """NLL of the scales chosen over tasks less that of a network whose input layer alone differs.
+def less_input_layer(one: str = "chosen over tasks", unmixed: bool = False) -> np.ndarray:
+    """NLL of an arm less that of a network whose input layer alone differs between tasks.
 
-    The common weights of its layers have learnt scales, all scales N+(0, 5). On the redrawn data
-    sets of both.
+    The common weights of its layers have learnt scales, all scales N+(0, 5). On redraws that had no
+    part in picking it, where both fits have mixed; ``unmixed``: on all of these.
     """
-    rows = {row["name"]: row for row in read_result("what_the_gain_is_made_of/attribution")["rows"]}
-    found = np.array(rows["input layer alone, means' scale learnt, HalfNormal(5)"]["nll"])
-    return nll_on_redraws("chosen over tasks")[0][: len(found)] - found
+    stored = read_result("what_the_gain_is_made_of/scaled_later")
+    (row,) = stored["rows"]
+    found, mixed = np.array(row["nll"]), np.array([check["mixed"] for check in row["check"]])
+    first = stored["settings"]["first"]
+    nll, mixed_too = (of[first : first + len(found)] for of in nll_on_redraws(one))
+    return (nll - found)[mixed & mixed_too | unmixed]
 
 
 def interval_text(differences: ArrayLike, form: str = "{:.3f} ± {:.3f}") -> str:
