@@ -98,6 +98,7 @@ def can_be_finished(page):
     unfolded = re.sub(
         r"^```\{solution-start\}.*?^```\{solution-end\}", "", unfolded, flags=re.S | re.M
     )
+    unfolded = re.sub(r"</summary>.*?</details>", "", unfolded, flags=re.S)
     unfolded = read(
         re.sub(r"^```\{[^\n]*\n:class: dropdown\n.*?^```$", "", unfolded, flags=re.S | re.M)
     )

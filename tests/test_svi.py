@@ -142,6 +142,29 @@ def test_runs_are_mapped_over_keys_and_data(problem):
     assert (alone.losses == again.losses).all()
 
 
+@pytest.mark.parametrize("names", [("a", "z"), ("z", "a")])
+def test_draws_of_a_correlated_guide_have_their_own_names_in_any_order(names):
+    """Nothing is measured, so that the posterior is the prior: 3 and -1, far apart."""
+
+    def apart():
+        numpyro.sample(names[0], dist.Normal(3.0, 0.1))
+        numpyro.sample(names[1], dist.Normal(-1.0, 0.5))
+
+    fit = svi.fit(
+        jax.random.key(0),
+        apart,
+        FULL_RANK,
+        (),
+        num_steps=2000,
+        loss=Trace_ELBO(5),
+        optimizer=DECAYING,
+    )
+    draws = svi.draw(jax.random.key(1), apart, FULL_RANK, fit.params, (), 1000)
+    first, second = (np.asarray(draws[name]) for name in names)
+    assert abs(first.mean() - 3.0) < 0.1 and first.std() < 0.2
+    assert abs(second.mean() + 1.0) < 0.4 and second.std() > 0.3
+
+
 def test_an_elbo_that_is_not_finite_is_an_error(problem):
     args, *_ = problem
 
