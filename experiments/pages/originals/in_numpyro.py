@@ -29,8 +29,8 @@ SETTINGS = {
     "grid": 31,  # points of a side
 }
 DEFAULT = 0.8  # NumPyro's target acceptance
-HIGHER = "hierarchical, 0.9"
-TARGETS = {"flat": DEFAULT, "hierarchical": DEFAULT, HIGHER: 0.9}
+HIGHER = "hierarchical, 0.95"
+TARGETS = {"flat": DEFAULT, "hierarchical": DEFAULT, HIGHER: 0.95}
 SHAPES = {"w0": (2, 5), "w1": (5, 5), "w2": (5, 1)}
 UNKNOWN = ("at_limit", "begun_again")
 FIELDS = ("potential_energy", "energy", "diverging", "num_steps")
