@@ -199,11 +199,17 @@ def _(node: nodes.Admonition, page):
 @block.register(nodes.target)
 @block.register(nodes.comment)
 @block.register(addnodes.index)
-@block.register(nodes.raw)
 # the table of contents, which the notebooks have as a list of their own
 @block.register(nodes.compound)
 def _(node, page):
     return ""
+
+
+@block.register(nodes.raw)
+def _(node, page):
+    """Keep the tags of the choices of a quiz; others are for the site."""
+    text = node.astext().strip()
+    return text if re.match(r"</?details>", text) else ""
 
 
 @block.register(addnodes.glossary)
