@@ -6,9 +6,8 @@ from experiments.pages.svi import guides
 from tests.claims.reading import is_open, lower_end, mixed, rows, stored
 from tests.claims.said import says
 
-WHOLE, GAP = "whole", "gap"  # the wave with all of its points, and with a gap
+WHOLE, GAP, LINEARISED = "whole", "gap", "Laplace, linearised"  # two kinds of data; an arm
 TUNED = ["mean-field", "low-rank", "full-rank", "flow"]
-LINEARISED = "Laplace, linearised"
 
 
 @says(
