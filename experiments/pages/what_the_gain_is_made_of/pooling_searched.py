@@ -4,8 +4,8 @@
 at 1. Here folds see all labels, and all three scales are searched: from a start that is the same
 everywhere a walk goes by factors of two, one scale at a time or two that trade a factor, to the
 best neighbour while that gains, so that no end binds; the best places are ranked again by longer
-fits, as in ``arms``. Data sets are those of ``pooling``, and of five tasks as many again; arms of
-five tasks are fitted anew, by longer chains.
+fits, as in ``arms``. Data sets are those of ``pooling``, and of five tasks half as many more; arms
+of five tasks are fitted anew, by longer chains.
 """
 
 from helpers import common, densities
@@ -21,7 +21,7 @@ from experiments.pages.what_the_gain_is_made_of import arms, pooling
 
 SEED = 3047
 SETTINGS = {"start": [0.25, 1.0, 12.0], "factor": 2.0, "least_gain": 0.001, "finalists": 4}
-NUM_REDRAWS = {"5, 50": 16, "50, 50": 3}
+NUM_REDRAWS = {"5, 50": 12, "50, 50": 3}
 RUN = {"num_warmup": 500, "num_samples": 2400}
 LONG_RUN = {"num_warmup": 500, "num_samples": 4800}  # under a wide hyperprior draws are worth less
 CHOSEN, LEARNT = "scales chosen", pooling.LEARNT
