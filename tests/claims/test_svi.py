@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.claims.reading import stored
+from tests.claims.reading import is_open, stored
 from tests.claims.said import says
 from tests.claims.test_guides_measured import (
     GAP,
@@ -13,6 +13,7 @@ from tests.claims.test_guides_measured import (
     arms,
     initial_scales,
     near_nuts,
+    nll_over_nuts,
     num_flat,
 )
 
@@ -71,14 +72,16 @@ def test_k_hat_rings_for_every_guide():
 @says(
     "svi",
     """At the cost of one fit a sampler is nearer to its own long run than any guide""",
-    """by this book's rule that short run has not mixed, and one of three million gradients has.""",
-    """Laplace's method comes next""",
+    """by this book's rule that short run has not mixed, since it has too few effective draws to
+    show that its chains agree. One of three million gradients has.""",
+    """Laplace's method comes next, and its {term}`NLL` cannot be told from the sampler's""",
 )
 def test_a_short_run_of_nuts_is_nearest_and_laplace_next():
     shortest, laplace = apart(WHOLE, "NUTS, shortest"), apart(WHOLE, LINEARISED)
     assert shortest.mean() < laplace.mean()
     for name in TUNED:
         assert (laplace < apart(WHOLE, name)).all()
+    assert is_open(nll_over_nuts(WHOLE, LINEARISED))
     assert max(arms()[WHOLE, "NUTS, shortest"]["gradients"]) <= 100_000
     for name, has_mixed in (("NUTS, shortest", False), ("NUTS, short", True)):
         assert all(check["mixed"] is has_mixed for check in arms()[WHOLE, name]["check"])
@@ -86,18 +89,19 @@ def test_a_short_run_of_nuts_is_nearest_and_laplace_next():
 
 @says(
     "svi",
-    """The full-rank guide finds the wave on some data sets, from wide starts. For the mean field
-    there is no such start: begun at the posterior it leaves""",
+    """The full-rank guide finds the wave on some data sets""",
+    """For the mean field there is no such start: begun at the posterior it leaves""",
+    """it found the wave from wide starts only, on four data sets of six""",
     """a full-rank normal found the wave on some data sets where the mean field never did""",
 )
 def test_full_rank_finds_the_wave_on_some_data_sets_and_the_mean_field_on_none():
-    assert 0 < near_nuts(WHOLE, "full-rank").sum() < 6
+    assert near_nuts(WHOLE, "full-rank").sum() == 4
     assert not any(near_nuts(WHOLE, arm).any() for arm in ("mean-field", "mean-field, from NUTS"))
 
 
 @says(
     "svi",
-    """On 20 000 points minibatches of 50 reach the same ELBO and the same {term}`NLL` as full
+    """On 20 000 points minibatches of 50 reach the same ELBO and the same NLL as full
     batches in {glue:text}`cheaper-share` % of the time""",
 )
 def test_minibatches_take_a_small_share_of_the_time_with_many_data():
