@@ -51,8 +51,9 @@ def held(name, region):
 @says(
     "svi",
     """*Inside*, where the points are, the sampler and Laplace's method hold what they promise.""",
-    """The guides hold too much there""",
+    """The guides hold too much there, since on most waves they call a part of it noise""",
     """*Outside* and in the *gap* nobody holds 95 %""",
+    "*outside* the mean field comes nearest",
 )
 def test_bands_hold_what_they_should_inside_alone():
     others = ["full-rank", "mean-field"]
@@ -61,6 +62,8 @@ def test_bands_hold_what_they_should_inside_alone():
     assert min(held(name, "inside").mean() for name in others) > 0.97
     for region in ("outside", "gap"):
         assert max(held(name, region).mean() for name in ("NUTS", LINEARISED, *others)) < 0.8
+    rest = ("NUTS", LINEARISED, "full-rank")
+    assert held("mean-field", "outside").mean() > max(held(n, "outside").mean() for n in rest) + 0.1
 
 
 @says("svi", "For every guide of this chapter it is above ({ref}`guides-measured`)")
@@ -90,7 +93,8 @@ def test_a_short_run_of_nuts_is_nearest_and_laplace_next():
 @says(
     "svi",
     """The full-rank guide finds the wave on some data sets""",
-    """For the mean field there is no such start: begun at the posterior it leaves""",
+    """The mean field's highest ELBO is a bump even when the search begins at draws of the
+    posterior""",
     """it found the wave from wide starts only, on four data sets of six""",
     """a full-rank normal found the wave on some data sets where the mean field never did""",
 )
@@ -101,10 +105,19 @@ def test_full_rank_finds_the_wave_on_some_data_sets_and_the_mean_field_on_none()
 
 @says(
     "svi",
-    """On 20 000 points minibatches of 50 reach the same ELBO and the same NLL as full
-    batches in {glue:text}`cheaper-share` % of the time""",
+    """On 20 000 points 2000 steps of 50 points reach an ELBO and an NLL no worse than 300 steps of
+    all, in {glue:text}`cheaper-share` % of the time.""",
+    "On 300 points the same number of small steps ends at a lower ELBO than full ones",
 )
-def test_minibatches_take_a_small_share_of_the_time_with_many_data():
-    full, small = (row for row in stored("svi/minibatches") if row["problem"] == "many moons")
+def test_minibatches_take_a_small_share_of_the_time_with_many_data_alone():
+    by_problem = {}
+    for row in stored("svi/minibatches"):
+        by_problem.setdefault(row["problem"], []).append(row)
+    full, small = by_problem["many moons"]
+    assert [full["num_steps"], small["num_steps"]] == [300, 2000] and small["size"] == 20_000
     assert min(small["seconds"]) < 0.1 * min(full["seconds"])
-    assert abs(np.mean(small["nll"]) - np.mean(full["nll"])) < 0.01
+    assert np.mean(small["elbo"]) > np.mean(full["elbo"]) - 10
+    assert np.mean(small["nll"]) < np.mean(full["nll"]) + 0.01
+    full, small = by_problem["spiral"]
+    assert full["num_steps"] == small["num_steps"] and small["size"] == 300
+    assert np.mean(small["elbo"]) < np.mean(full["elbo"]) - 10

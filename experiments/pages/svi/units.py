@@ -1,8 +1,8 @@
 """Does a mean-field guide lose the wave because many weights must hold one curve?
 
 The waves of ``guides``, networks of more and more units whose prior curves stay of one size:
-weights of the output layer are N(0, 10 / units), all others N(0, 1). If holding a curve is what
-costs, the guide calls more of the wave noise with more units, and the posterior does not. Each
+weights and bias of the output layer are N(0, 10 / units), all others N(0, 1). If holding a curve is
+what costs, the guide calls more of the wave noise with more units, and the posterior does not. Each
 guide starts at its own default and at the last draw of NUTS, with two initial scales; the highest
 ELBO counts.
 """
