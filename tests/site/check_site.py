@@ -11,6 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from chapters import ROOT, has_code, pages
 from sources import ARCHIVE, FOLDER, WHEEL, notebooks
 
+from tests.test_course import COURSE
+
 SITE = ROOT / "_build/html"
 PAGES = [str(page.with_suffix(".html")) for page in pages()]
 PHONE = {
@@ -44,11 +46,32 @@ def test_page_is_clean(open_page, path, screen):
     assert root.evaluate("root => root.scrollWidth - root.clientWidth") <= 0, wide
 
 
+@pytest.mark.parametrize("name", COURSE)
+def test_a_chapter_of_the_course_begins_with_its_picture(open_page, name):
+    """The first figure begins within a screen and a half, after the question."""
+    page = open_page(f"book/{name}.html", viewport={"width": 1440, "height": 900})
+    page.wait_for_load_state("networkidle")
+    assert page.locator("figure").first.bounding_box()["y"] < 1.5 * 900
+
+
+@pytest.mark.parametrize("name", COURSE)
+def test_a_quiz_is_answered_from_the_keyboard(open_page, name):
+    """Each choice is folded, and opens by Enter."""
+    page = open_page(f"book/{name}.html", java_script_enabled=False, **DESKTOP)
+    choices = page.locator("#quiz details")
+    assert choices.count() == 15
+    answer = choices.first.locator("p").first
+    assert not answer.is_visible()
+    choices.first.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert answer.is_visible()
+
+
 def test_figures_keep_a_size_that_can_be_read_on_a_phone(open_page):
     """Figures scroll in a box of their own, with their caption in view: labels of 7 points have 7
     pixels at least.
     """
-    page = open_page("book/hierarchical-bnn.html", **PHONE)
+    page = open_page("book/sharing-measured.html", **PHONE)
     figures = page.locator("figure[tabindex='0']")
     assert figures.count() == page.locator("figure").count() > 5
     for i in range(figures.count()):
