@@ -34,7 +34,8 @@ def test_both_samplers_give_the_same_scores():
     """By that rule the predictions, log densities and standard deviations of all agree, and they
     have effective draws enough.""",
     """diverged, one too many: by this book's rule that run is not to be used.""",
-    "{glue:text}`diverged-higher` diverge, and the run is within the rule.",
+    """the number of divergences is then {glue:text}`diverged-higher`, and the run is within the
+    rule.""",
     "at a target acceptance of 0.95 it can be used.",
     "Its NLL is that of the first run",
     "Tasks differ in the last layer, and hardly in the others.",
