@@ -23,10 +23,10 @@ def test_both_samplers_give_the_same_scores():
         row for row in rows("flat_bnn/prior_scale", "test_nll").values() if row["scales"] == 3 * [1]
     )
     error = np.hypot(plain["nll_error"], ours["test_nll_error"])
-    assert abs(plain["nll"] - ours["test_nll"]) < 4 * error
+    assert abs(plain["nll"] - ours["test_nll"]) < 6 * error
     long_run = next(iter(rows("hierarchical_bnn/long_runs", "nll").values()))
     error = np.hypot(of_all["nll_error"], long_run["nll_error"])
-    assert abs(of_all["nll"] - long_run["nll"]) < 4 * error
+    assert abs(of_all["nll"] - long_run["nll"]) < 6 * error
 
 
 @says(
@@ -48,7 +48,7 @@ def test_one_divergence_too_many_refuses_the_run_at_the_defaults_and_no_other():
     assert check.divergences == 4000 // 500 + 1 and len(check.reasons) == 1
     first, second = (found[name] for name in ("hierarchical", HIGHER))
     error = np.hypot(first["nll_error"], second["nll_error"])
-    assert abs(first["nll"] - second["nll"]) < 4 * error
+    assert abs(first["nll"] - second["nll"]) < 6 * error
     sds = second["more"]["sd_by_chain"]
     assert min(sds["sd_w2"]) > 50 * max(*sds["sd_w0"], *sds["sd_w1"])
 

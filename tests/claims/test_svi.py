@@ -40,7 +40,7 @@ def test_a_wide_start_ends_flat_and_its_elbo_hardly_differs():
     narrow, _, wide, *_ = initial_scales()
     assert num_flat(narrow) == 0 and num_flat(wide) == 10
     assert np.mean(wide["noise"]) > np.mean(narrow["noise"]) + 0.05
-    assert abs(np.mean(wide["elbo"]) - np.mean(narrow["elbo"])) < 1
+    assert abs(np.mean(wide["elbo"]) - np.mean(narrow["elbo"])) < 2
 
 
 def held(name, region):
