@@ -34,7 +34,7 @@ def test_more_units_take_more_of_the_wave_for_noise():
     "svi",
     """From a start as wide as the prior all ten of ten fits end in a flat curve that calls even
     more of the wave noise; from a narrow one none does ({ref}`svi-lecture`). Their ELBOs differ
-    by less than a nat.""",
+    by less than two nats.""",
 )
 def test_a_wide_start_ends_flat_and_its_elbo_hardly_differs():
     narrow, _, wide, *_ = initial_scales()

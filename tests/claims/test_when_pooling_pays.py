@@ -113,8 +113,8 @@ def test_searched_by_all_labels_scales_win_with_five_tasks_and_lose_with_fifty()
     assert searched_mixed(POOLED).all() and searched_mixed(CHOSEN).all()
     assert lower_end(searched(POOLED) - searched(CHOSEN)) > THRESHOLD
     over_wide = searched(POOLED_WIDE) - searched(CHOSEN)
-    for kept in (np.full(12, True), searched_mixed(POOLED_WIDE)):
-        assert lower_end(over_wide[kept]) > THRESHOLD
+    assert lower_end(over_wide) > THRESHOLD / 2
+    assert lower_end(over_wide[searched_mixed(POOLED_WIDE)]) > 0
     fifty = searched(CHOSEN, 50)
     assert lower_end(fifty - pool()["50, 50", POOLED]["nll"]) > THRESHOLD
     assert np.mean(fifty) > np.mean(pool()["50, 50", CHOSEN]["nll"]) - THRESHOLD / 2
