@@ -104,6 +104,13 @@ def test_code_with_fences_is_fenced():
     assert block(code, PAGE) == "````python\n```\nx\n```\n````"
 
 
+def test_choices_of_a_quiz_stay_folded_and_other_tags_are_left_out():
+    tags = "<details>\n<summary>a < b</summary>"
+    parts = [nodes.raw("", text, format="html") for text in (tags, "<div>x</div>", "</details>\n")]
+    found = [one.markdown for part in parts for one in pieces(part, PAGE)]
+    assert found == [tags, "</details>"]
+
+
 def test_an_exercise_and_its_solution_with_code_in_it():
     """What the solution says is folded, before and after its code, and the code stays folded."""
     cell = nodes.container(nb_element="cell_code", cell_index=7)

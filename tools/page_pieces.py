@@ -86,6 +86,8 @@ def _(node: nodes.raw, page, depth=1):
         r'<img src="[^"]*/([\w-]+)\.svg"[^>]* alt="([^"]*)"', node.astext()
     ):
         yield Still(name, alt)
+    if text := block(node, page):
+        yield Text(text)
 
 
 @pieces.register

@@ -19,6 +19,8 @@ import pytest
 from chapters import ROOT, has_code, pages
 from sources import FOLDER, WHEEL, notebooks
 
+from tests.test_course import COURSE
+
 DERIVED = ROOT / "_build/html" / FOLDER
 NAMES = sorted(path.name for path in DERIVED.glob("*.ipynb"))
 PAGES = {file: Path(f"{name}.md") for name, file in notebooks().items()}
@@ -55,6 +57,12 @@ def said(name):
     """The Markdown of a derived notebook."""
     cells = nbformat.read(DERIVED / name, as_version=4).cells
     return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+@pytest.mark.parametrize("name", COURSE)
+def test_the_choices_of_a_quiz_are_folded_in_the_notebook_too(name):
+    text = said(notebooks()[f"book/{name}"])
+    assert text.count("<details>\n<summary>") == 15
 
 
 def test_every_page_has_a_notebook_in_its_place():
