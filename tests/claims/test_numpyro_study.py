@@ -37,7 +37,7 @@ def test_both_samplers_give_the_same_scores():
     """the number of divergences is then {glue:text}`diverged-higher`, and the run is within the
     rule.""",
     "at a target acceptance of 0.95 it can be used.",
-    "Its NLL is that of the first run",
+    "The new run has the NLL of the first",
     "Tasks differ in the last layer, and hardly in the others.",
 )
 def test_one_divergence_too_many_refuses_the_run_at_the_defaults_and_no_other():

@@ -8,9 +8,8 @@ informed prior. It is the port's: a normal of each layer's weights, fitted to we
 that are drawn from one chain, one for each draw of it.
 """
 
-from helpers import common, data, diagnostics, plots
+from helpers import common, data, diagnostics, mcmc, plots
 
-import arviz
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -196,16 +195,11 @@ def scored(found, num_tasks):
 def check_of_run(stats, p, sds):
     """Return the check of a run of either kind; NumPyro keeps nothing of its warm-up."""
     potential, energy, diverging, steps = (np.asarray(stats[name]) for name in FIELDS)
-    of_tasks = np.moveaxis(potential, 0, 2) if potential.ndim == 3 else potential
-    groups = {"predictions": p[..., ::200], "log density": -of_tasks}
-    found = diagnostics.of_quantities(groups | ({"log sd": sds} if sds else {}))
-    diverging = diverging.reshape(-1, *diverging.shape[-2:])
-    return found._replace(
-        divergences=int(diverging.sum()),
-        diverging=float(diverging.mean(axis=(1, 2)).max()),
-        bfmi=float(arviz.bfmi(energy.reshape(-1, energy.shape[-1])).min()),
-        integration_steps=float(steps.mean()),
-    )
+    posterior = mcmc.Posterior(None, mcmc.Stats(-potential, diverging, None, energy, steps))
+    predictions = p[..., ::200]
+    if potential.ndim == 3:  # tasks alone come first
+        predictions = np.moveaxis(predictions, 2, 0)
+    return diagnostics.check(posterior, predictions, **({"log_sd": sds} if sds else {}))
 
 
 def right(p, y):

@@ -190,9 +190,14 @@ def score(drawn, setting, arm, redraw):
 
 def rows(scored):
     """A row for each arm at each setting, with entries over data sets."""
+    return rows_of(scored, places(), SETTINGS["num_redraws"])
+
+
+def rows_of(scored, places, num_redraws):
+    """A row for each of these settings and arms, with entries over so many data sets."""
     found = []
-    for setting, arm in places():
-        redrawn = range(SETTINGS["num_redraws"][setting])
+    for setting, arm in places:
+        redrawn = range(num_redraws[setting])
         row = scoring.row(f"{setting}, {arm}", [scored[f"{setting}, {arm}, {i}"] for i in redrawn])
         row["more"] |= {"setting": setting, "arm": arm}
         found.append(row)

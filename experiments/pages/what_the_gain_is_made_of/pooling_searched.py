@@ -16,7 +16,7 @@ from functools import partial
 import jax
 import numpy as np
 
-from experiments.methods import network_fits, scoring, search
+from experiments.methods import network_fits, search
 from experiments.pages.what_the_gain_is_made_of import arms, pooling
 
 SEED = 3047
@@ -96,11 +96,5 @@ def score(drawn, setting, arm, redraw):
 
 
 def rows(scored):
-    """A row for each arm at each setting, with entries over data sets."""
-    found = []
-    for setting, arm in places():
-        redrawn = range(NUM_REDRAWS[setting])
-        row = scoring.row(f"{setting}, {arm}", [scored[f"{setting}, {arm}, {i}"] for i in redrawn])
-        row["more"] |= {"setting": setting, "arm": arm}
-        found.append(row)
-    return found
+    """Rows as of ``pooling``."""
+    return pooling.rows_of(scored, places(), NUM_REDRAWS)
