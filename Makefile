@@ -37,6 +37,8 @@ endif
 
 $(LOCKED):
 	$(if $(FOUND),,$(error Python 3.11, 3.12 or 3.13 is needed: name one with PYTHON=/path/to/python))
+	@# `--clear` would follow a link and empty the environment of another checkout.
+	@[ ! -L .venv ] || { echo '.venv is a link, and the environment there is not of this folder and lock: remove the link' >&2; exit 1; }
 	$(firstword $(FOUND)) -m venv --clear .venv
 	# The lock is complete, so nothing is to be resolved; and most modules are never imported, so none is compiled ahead.
 	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements.txt

@@ -4,6 +4,9 @@ runs is pinned by what it is.
 
 import json
 import re
+import shutil
+import subprocess
+import sys
 
 import supply
 from chapters import ROOT
@@ -44,3 +47,16 @@ def test_actions_and_tools_are_pinned_by_what_they_are():
     for line in installs:
         assert "--require-hashes" in line or "--no-deps --no-build-isolation -e ." in line, line
     assert re.match(r"#.*\nuv==[\d.]+ \\\n +--hash=sha256:", (ROOT / "tools/uv.txt").read_text())
+
+
+def test_the_environment_of_another_checkout_is_not_emptied(tmp_path):
+    for file in ("Makefile", "requirements.txt", "pyproject.toml"):
+        shutil.copy(ROOT / file, tmp_path)
+    kept = tmp_path / "other/kept"
+    kept.parent.mkdir()
+    kept.touch()
+    (tmp_path / ".venv").symlink_to(kept.parent)
+    command = ["make", "environment", f"PYTHON={sys.executable}"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode and "is a link" in ran.stderr
+    assert kept.exists()
