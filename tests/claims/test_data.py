@@ -9,7 +9,7 @@ from tests.claims.said import says
 
 @says(
     "data",
-    """On the sources' recipe the network loses less, and the scaling by all hundred points is part
+    """On the published recipe the network loses less, and the scaling by all hundred points is part
     of the reason.""",
 )
 def test_the_sources_recipe_is_easier_and_joint_scaling_is_a_part_of_it():
@@ -17,7 +17,7 @@ def test_the_sources_recipe_is_easier_and_joint_scaling_is_a_part_of_it():
     assert lower_end(joint()) > 0 and lower_end(ours) > upper_end(theirs)
 
 
-@says("data", "Where centre and scale are known the sources' recipe is still the easier one.")
+@says("data", "Where centre and scale are known the published recipe is still the easier one.")
 def test_the_sources_recipe_is_easier_with_centre_and_scale_known():
     ours, theirs = (above(g, "chosen", "exact") for g in ("rotated", "sources"))
     error = np.hypot(*(of.std(ddof=1) / np.sqrt(len(of)) for of in (ours, theirs)))
