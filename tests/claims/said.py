@@ -1,6 +1,6 @@
 """Ties a test to the sentences of a page that it holds.
 
-@says("flat-bnn", "One network that cannot see the task is as poor as claimed")
+@says("flat-measured", "One network that cannot see the task is as poor as claimed")
 def test_one_network_for_all_tasks_is_poor(): ...
 """
 

@@ -24,7 +24,9 @@ from tests.test_course import COURSE
 DERIVED = ROOT / "_build/html" / FOLDER
 NAMES = sorted(path.name for path in DERIVED.glob("*.ipynb"))
 PAGES = {file: Path(f"{name}.md") for name, file in notebooks().items()}
-FLAT, NOTATION = (notebooks()[name] for name in ("book/flat-bnn", "book/notation"))
+FLAT, MEASURED, NOTATION = (
+    notebooks()[f"book/{name}"] for name in ("flat-bnn", "flat-measured", "notation")
+)
 # What a person would see as broken: a picture that is not there, a formula or a directive that is
 # not understood.
 FAULTS = """() => {
@@ -234,7 +236,7 @@ def test_the_faults_are_found(open_notebook, tmp_path):
 
 
 def test_links_lead_to_sections_here_and_in_other_notebooks(open_notebook):
-    page = open_notebook(FLAT)
+    page = open_notebook(MEASURED)
     link = page.locator(".jp-MarkdownOutput a[href='#flat-baselines']").first
     link.evaluate("a => a.scrollIntoView({block: 'center'})")
     link.click()

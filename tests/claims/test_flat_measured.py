@@ -1,4 +1,4 @@
-"""Claims of the page ``flat-bnn``."""
+"""Claims of the page ``flat-measured``."""
 
 from tests.claims.reading import mixed, rows
 from tests.claims.said import says
@@ -9,18 +9,18 @@ def baselines():
     return rows("flat_bnn/baselines")
 
 
-@says("flat-bnn", "One network that cannot see the task is as poor as claimed")
+@says("flat-measured", "One network that cannot see the task is as poor as claimed")
 def test_one_network_for_all_tasks_is_poor():
     assert baselines()["one network for all tasks"]["scores"]["accuracy %"] < 65
 
 
-@says("flat-bnn", "The task as 18 indicator inputs is **not** at chance.")
+@says("flat-measured", "The task as 18 indicator inputs is **not** at chance.")
 def test_a_network_that_is_told_the_task_is_not_at_chance():
     assert baselines()["task as a feature"]["scores"]["accuracy %"] > 80
 
 
 @says(
-    "flat-bnn",
+    "flat-measured",
     "Its chains **have not mixed** (R-hat above its bound)",
     "where a table has a row whose chains have not mixed, the text says so.",
 )
