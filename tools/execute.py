@@ -35,7 +35,8 @@ EXECUTED = ROOT / "_build/executed"
 CACHE = ROOT / "_build/.jupyter_cache"
 # Where no run is on record: seconds of each chapter on two cores, to begin with the longest.
 SECONDS = {
-    "informative-priors": 85,
+    "learnt-priors-measured": 60,
+    "informative-priors": 45,
     "real-data": 80,
     "your-table": 45,
     "hierarchical-bnn": 45,
