@@ -11,7 +11,14 @@ from chapters import ROOT
 
 from tests.test_book_rules import directives, read
 
-COURSE = ("informative-priors", "data", "flat-bnn", "choosing-the-prior", "svi", "hierarchical-bnn")
+COURSE = (
+    "data",
+    "flat-bnn",
+    "choosing-the-prior",
+    "svi",
+    "hierarchical-bnn",
+    "informative-priors",
+)
 BACK = "\n## Looking back\n"
 # Of what a reader sees: what is folded is not counted, answers neither.
 MOST = {"words": 3000, "words in the look back": 700, "cells": 35, "figures": 5, "tables": 3}
