@@ -11,7 +11,7 @@ from chapters import ROOT
 
 from tests.test_book_rules import directives, read
 
-COURSE = (
+COURSE = ("sgmcmc", 
     "data",
     "flat-bnn",
     "choosing-the-prior",
