@@ -11,11 +11,12 @@ from chapters import ROOT
 
 from tests.test_book_rules import directives, read
 
-COURSE = ("sgmcmc", 
+COURSE = (
     "data",
     "flat-bnn",
     "choosing-the-prior",
     "svi",
+    "sgmcmc",
     "hierarchical-bnn",
     "informative-priors",
 )
