@@ -11,8 +11,8 @@ from tests.claims.test_fisher_scoring import family, ran, samplers, settings
 @says(
     "sgmcmc",
     """Where two seeds or more found a step, mean distances are at most {glue:text}`tv-most`, below
-    the grey line.""",
-    "those of {ref}`sgmcmc-family` are five times as long, and too wide as well.",
+    the solid line.""",
+    "Chains five times as long, in {ref}`sgmcmc-family`, are too wide as well.",
     "Averages of predictions come near the posterior's long before their spread does.",
 )
 def test_mean_distances_are_below_the_limit():
@@ -28,7 +28,7 @@ def test_intervals_of_the_nearest_samplers_overlap():
     assert first + half > second - other
 
 
-@says("sgmcmc", "SVI is farther off in the table, and costs less than a tenth.")
+@says("sgmcmc", "SVI is farther off in the table, and costs less than a tenth ({ref}`fisher-family`).")
 def test_svi_is_farther_off_and_costs_less():
     farthest = max(np.mean(row["tv"]) for row in ran().values())
     least = min(row["gradients"][0] for row in samplers().values())
