@@ -26,7 +26,7 @@ def test_labels_left_out_rank_priors_as_fresh_points_do():
 @says(
     "choosing-the-prior",
     """On the {glue:text}`redraws` of twelve where both fits have mixed the mean gain is
-    {glue:text}`redraw-gain`.""",
+    {glue:text}`redraw-gain`, with an interval over data sets.""",
 )
 def test_the_chosen_scales_gain_on_data_sets_drawn_anew():
     of_arms = rows("what_the_gain_is_made_of/arms")

@@ -51,8 +51,8 @@ def test_the_evidence_is_known_to_two_nats_and_two_methods_agree():
 
 @says(
     "choosing-the-prior",
-    """On the moons the first labels charge for width, the later ones rank priors much as the folds
-    do""",
+    """On the moons the first labels favour narrow priors, the later ones rank priors much as the
+    folds do""",
 )
 @says(
     "priors-judged",
@@ -146,7 +146,7 @@ def test_a_still_smaller_output_scale_is_about_as_good_on_some_data_sets():
 @says(
     "choosing-the-prior",
     """Turned alone, from 1 to its best value, it brings {glue:text}`dial-share` % of what three
-    scales bring on the labels left out.""",
+    scales bring on the labels left out""",
     "past its best value the loss rises again",
 )
 @says(
