@@ -16,6 +16,8 @@ OTHERS := _build/others/.locked-$(lastword $(FOUND))-$(shell cksum < benchmarks/
 # A third, for Bambi: `make benchmark NAMES=tables`.
 BAMBI  := _build/bambi/.locked-$(lastword $(FOUND))-$(shell cksum < benchmarks/tables/requirements.txt | tr ' ' -)
 BIN    := .venv/bin
+# Tests run on two workers, each with files of its own: what a file has compiled, or opened, its tests share.
+SIDE_BY_SIDE := --numprocesses 2 --dist loadfile
 # Modules are compiled when they are first imported, and kept, whatever the caller does elsewhere.
 export PYTHONDONTWRITEBYTECODE :=
 # What the caller's Python would import, or change, is not what the book is made with.
@@ -60,23 +62,27 @@ $(BAMBI):
 	_build/bambi/bin/python -m pip install --disable-pip-version-check --no-deps --require-hashes -r benchmarks/tables/requirements.txt
 	touch $@
 
-.PHONY: help environment book test check-site shake results check-results check-peers status benchmark stills lab lint pair lock lock-others lock-tables clean distclean
+.PHONY: help environment first-hour book test check-site shake results check-results check-peers status benchmark stills lab lint pair lock lock-others lock-tables clean distclean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
 
 environment: $(READY) ## make the environment alone: .venv
 
+first-hour: $(READY) ## execute the first chapter alone and make a page of it: _build/first-hour/_build/html/index.html
+	@$(BIN)/python tools/execute.py first-hour
+	@$(BIN)/python tools/alone.py build $(BIN)/python tools/first_hour.py
+
 book: $(READY) ## execute what changed and build the website: _build/html/index.html
 	@$(BIN)/python tools/execute.py
 	@$(BIN)/python tools/alone.py build sh -c 'rm -rf _build/html && exec $(BIN)/jupyter-book build . --all -W -n --keep-going'
 
 test: $(READY) ## execute what changed, then unit tests and the rules of the book
-	@$(BIN)/python tools/execute.py; executed=$$?; $(BIN)/pytest tests; tested=$$?; \
+	@$(BIN)/python tools/execute.py; executed=$$?; $(BIN)/pytest $(SIDE_BY_SIDE) tests; tested=$$?; \
 	  [ $$executed = 0 ] || cat _build/executed/stopped.txt; exit $$((executed | tested))  # what stopped is said last
 
 check-site: $(READY) ## look at the built website in headless Chromium, network blocked
-	$(BIN)/pytest -o python_files='check_*.py' tests/site
+	$(BIN)/pytest $(SIDE_BY_SIDE) -o python_files='check_*.py' tests/site
 
 shake: $(READY) ## execute every chapter under perturbations, hours, and tabulate how far claims are from breaking
 	$(BIN)/python tools/shake.py

@@ -242,9 +242,10 @@ def executed(names, notebooks):
         stopped += ["", f"{EXECUTED}: {error.strerror}: {error.filename or ''}"]
     if stopped:
         return stop(stopped + [ADVICE] * any("a claim does not hold" in line for line in stopped))
-    total = sum(record["claims"] for record in map(on_record, notebooks) if record)
+    records = [record for record in map(on_record, notebooks) if record]
+    total = sum(record["claims"] for record in records)
     print(
-        f"{len(notebooks)} chapters are executed, and their {total} claims hold "
+        f"{len(records)} chapters are executed, and their {total} claims hold "
         f"({time.monotonic() - begun:.0f} s)"
     )
     return 0
