@@ -16,8 +16,8 @@ OTHERS := _build/others/.locked-$(lastword $(FOUND))-$(shell cksum < benchmarks/
 # A third, for Bambi: `make benchmark NAMES=tables`.
 BAMBI  := _build/bambi/.locked-$(lastword $(FOUND))-$(shell cksum < benchmarks/tables/requirements.txt | tr ' ' -)
 BIN    := .venv/bin
-# Tests run on two workers, each with files of its own: what a file has compiled, or opened, its tests share.
-SIDE_BY_SIDE := --numprocesses 2 --dist loadfile
+# A worker has files of its own: what a file has compiled, or opened, its tests share. How many: `tests/conftest.py`.
+SIDE_BY_SIDE := --numprocesses auto --dist loadfile
 # Modules are compiled when they are first imported, and kept, whatever the caller does elsewhere.
 export PYTHONDONTWRITEBYTECODE :=
 # What the caller's Python would import, or change, is not what the book is made with.

@@ -10,10 +10,17 @@ import platform
 import sys
 
 import jax
+import kernels
 import pytest
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """Return how many files of tests run side by side: as many as chapters do."""
+    return kernels.workers()
 
 
 @pytest.fixture(autouse=True, scope="module")
