@@ -245,11 +245,11 @@ def test_links_lead_to_sections_here_and_in_other_notebooks(open_notebook):
         const box = place.getBoundingClientRect();
         return box.top > 0 && box.top < innerHeight }"""
     )
-    other = page.locator(".jp-MarkdownOutput a", has_text="7. Choosing the prior").first
+    other = page.locator(".jp-MarkdownOutput a", has_text="Choosing the prior of a Bayesian").first
     other.evaluate("a => a.scrollIntoView({block: 'center'})")
     other.click()
     page.wait_for_selector(".lm-TabBar-tab.jp-mod-current:has-text('07-choosing-the-prior.ipynb')")
-    page.wait_for_selector(".jp-MarkdownOutput h1:has-text('7. Choosing the prior')")
+    page.wait_for_selector(".jp-MarkdownOutput h1:has-text('Choosing the prior of a Bayesian')")
 
 
 def test_folded_code_is_folded_and_says_what_it_is(open_notebook):

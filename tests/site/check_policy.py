@@ -127,7 +127,8 @@ def test_a_page_does_what_it_did(visit):
     cell.hover()
     cell.locator("button.copybtn").click()
     page.wait_for_selector("button.copybtn.success")
-    assert "import" in page.evaluate("navigator.clipboard.readText()")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.strip() and copied.strip() == cell.inner_text().strip()
     solution = page.locator(".dropdown.admonition").first
     assert "toggle-hidden" in solution.get_attribute("class")
     solution.locator(".admonition-title").click()
