@@ -62,7 +62,7 @@ $(BAMBI):
 	_build/bambi/bin/python -m pip install --disable-pip-version-check --no-deps --require-hashes -r benchmarks/tables/requirements.txt
 	touch $@
 
-.PHONY: help environment first-hour book test check-site shake results check-results check-peers status benchmark stills lab lint pair lock lock-others lock-tables clean distclean
+.PHONY: help environment first-hour book test check-site shake results check-results check-peers status benchmark stills lab class lint pair lock lock-others lock-tables clean distclean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -109,6 +109,10 @@ stills: $(READY) ## draw the playground's static pictures, for pages and noteboo
 lab: $(READY) ## open numbered copies of all notebooks in JupyterLab: notebooks/; builds the book where it is not built
 	@[ -d _build/html/_sources/notebooks ] || $(MAKE) book
 	$(BIN)/python tools/lab.py $(ARGUMENTS)
+
+class: $(READY) ## write the notebooks without solutions for students, and the solutions apart: _build/class; builds the book where it is not built
+	@[ -d _build/html/_sources/notebooks ] || $(MAKE) book
+	@$(BIN)/python tools/classroom.py
 
 lint: $(READY) ## ruff over Python files and notebooks
 	$(BIN)/ruff check .
