@@ -67,7 +67,7 @@ def test_no_answer_leaks_and_none_is_missing(made, path):
         re.findall(pattern, what, flags=re.M)
         for pattern, what in (
             (r"^\*\*Exercise ([\d.]+)", given),
-            (r"Solution to Exercise ([\d.]+)<", solved),
+            (r"^(?:# |\*\*)Solution to Exercise ([\d.]+)", solved),
         )
     )
     assert asked and sorted({*answered}) == sorted(asked)
