@@ -62,7 +62,7 @@ $(BAMBI):
 	_build/bambi/bin/python -m pip install --disable-pip-version-check --no-deps --require-hashes -r benchmarks/tables/requirements.txt
 	touch $@
 
-.PHONY: help environment first-hour book test check-site shake results check-results check-peers status benchmark stills lab class lint pair lock lock-others lock-tables clean distclean
+.PHONY: help environment first-hour book test check-site shake results check-results check-peers status benchmark stills lab class lint pair lock lock-others lock-tables clean distclean cite
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -105,6 +105,9 @@ benchmark: $(READY) $(if $(filter others,$(NAMES)),$(OTHERS)) $(if $(filter tabl
 
 stills: $(READY) ## draw the playground's static pictures, for pages and notebooks: assets/playground; needs Chromium
 	$(BIN)/python tools/stills.py
+
+cite: $(READY) ## write CITATION.cff and the README's BibTeX from pyproject.toml
+	$(BIN)/python tools/book_identity.py
 
 lab: $(READY) ## open numbered copies of all notebooks in JupyterLab: notebooks/; builds the book where it is not built
 	@[ -d _build/html/_sources/notebooks ] || $(MAKE) book

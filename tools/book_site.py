@@ -5,9 +5,8 @@ import hashlib
 import io
 import json
 import re
-from html import escape
 from pathlib import Path
-from urllib.parse import urljoin, urlparse
+from urllib.parse import urlparse
 
 from PIL import Image
 from sources import pages_address
@@ -52,21 +51,6 @@ def switch_on_links(app, config):
         "binderhub_url": "https://mybinder.org",
     }
     config.html_baseurl = config.html_baseurl or pages_address(url)
-
-
-def describe(app, pagename, templatename, context, doctree):
-    """Tell what shows links as cards about the page, once the site has an address."""
-    if doctree is None or not (base := app.config.html_baseurl):
-        return
-    card = {
-        "type": "article",
-        "site_name": app.config.html_title,
-        "title": re.sub(r"<[^>]*>", "", context["title"]),
-        "url": urljoin(base, f"{pagename}.html"),
-        "image": urljoin(base, "_static/case.png"),
-    }
-    for name, value in card.items():
-        context["metatags"] += f'<meta property="og:{name}" content="{escape(value)}" />\n'
 
 
 def add_missing_page(app):
@@ -186,7 +170,6 @@ def setup(app):
     """Register."""
     app.connect("config-inited", switch_on_links)
     app.connect("html-collect-pages", add_missing_page)
-    app.connect("html-page-context", describe)
     app.connect("builder-inited", join_playground)
     app.connect("html-page-context", load_playground)
     app.connect("build-finished", keep_policy, priority=900)

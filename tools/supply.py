@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from chapters import ROOT
+from sources import PROJECT
 
 # Packages whose scripts, styles or fonts are among the site's files; `assets/licences` has the
 # texts of what these carry from others without one.
@@ -83,8 +84,7 @@ def component(name, version, marker, hashes):
 
 def bill(lock):
     """Return the bill of materials of a lock, of one text for the same lock."""
-    about = distribution("bayesian-neural-networks-in-jax").metadata
-    subject = {"type": "application", "name": about["Name"], "version": about["Version"]}
+    subject = {"type": "application", "name": PROJECT["name"], "version": PROJECT["version"]}
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
