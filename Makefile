@@ -62,7 +62,7 @@ $(BAMBI):
 	_build/bambi/bin/python -m pip install --disable-pip-version-check --no-deps --require-hashes -r benchmarks/tables/requirements.txt
 	touch $@
 
-.PHONY: help environment first-hour book test check-site shake results check-results check-peers status benchmark stills lab class lint pair lock lock-others lock-tables clean distclean cite
+.PHONY: help environment first-hour book test check-site shake results check-results check-peers status benchmark stills lab class lint pair lock lock-others lock-tables clean distclean cite pdf
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -105,6 +105,10 @@ benchmark: $(READY) $(if $(filter others,$(NAMES)),$(OTHERS)) $(if $(filter tabl
 
 stills: $(READY) ## draw the playground's static pictures, for pages and notebooks: assets/playground; needs Chromium
 	$(BIN)/python tools/stills.py
+
+pdf: $(READY) ## print the website that was built as one book: _build/pdf; needs Chromium
+	@[ -d _build/html ] || $(MAKE) book
+	@$(BIN)/python tools/alone.py build $(BIN)/python tools/pdf.py
 
 cite: $(READY) ## write CITATION.cff and the README's BibTeX from pyproject.toml
 	$(BIN)/python tools/book_identity.py

@@ -19,6 +19,7 @@ from sources import PROJECT, WHEEL, site_address
 BOOK = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["book"]
 AUTHORS = [author["name"] for author in PROJECT["authors"]]
 CITED_AT = "book/short-answers", "short-cite"  # page and label of the passage on citing
+OFFER = "<!-- the book as PDF -->"  # tools/pdf.py puts a link behind it, once there is a PDF
 BLOCK = re.compile(r"(?<=```bibtex\n).*?(?=\n```)", flags=re.S)
 
 
@@ -132,7 +133,9 @@ def sign(app, pagename, templatename, context, doctree):
     page, label = CITED_AT
     where = f"Version {PROJECT['version']}, {DATE}."
     if page in app.env.found_docs:
-        where += f' <a href="{context["pathto"](page)}#{label}">How to cite</a>.'
+        where += f' <a href="{context["pathto"](page).removesuffix("#")}#{label}">How to cite</a>.'
+    if doctree is not None:
+        where += f" {OFFER}"
     context["theme_extra_footer"] = f"{where} {context.get('theme_extra_footer', '')}"
 
 
