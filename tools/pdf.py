@@ -170,10 +170,9 @@ def printed(document: Path) -> bytes:
         faults = [*found["wide"], *found["lost"], *found["small"]]
         if faults:
             raise RuntimeError("\n".join(["too wide, too small, or lost:", *faults]))
-        options = {"prefer_css_page_size": True, "outline": True, "tagged": True}
-        numbers = page_numbers(page.pdf(**options))
+        numbers = page_numbers(page.pdf(prefer_css_page_size=True))
         page.evaluate(NUMBER_CONTENTS, numbers)
-        pdf = page.pdf(**options)
+        pdf = page.pdf(prefer_css_page_size=True, outline=True, tagged=True)
         browser.close()
     if page_numbers(pdf) != numbers:
         raise RuntimeError("page numbers moved when they were written into the contents")

@@ -83,8 +83,16 @@
   for (const element of document.querySelectorAll("article :is(table, div.math > mjx-container, .amsmath > mjx-container)")) {
     const room = element.parentElement.clientWidth - 1;
     const width = () => Math.max(element.getBoundingClientRect().width, element.scrollWidth * (+element.style.zoom || 1));
-    for (let turn = 0; turn < 4 && width() > room + 0.5; turn++)
-      element.style.zoom = ((+element.style.zoom || 1) * room) / width();
+    const shrink = () => {
+      for (let turn = 0; turn < 4 && width() > room + 0.5; turn++)
+        element.style.zoom = ((+element.style.zoom || 1) * room) / width();
+    };
+    shrink();
+    if (element.style.zoom && element.style.zoom < 0.85 && element.matches("table.dataframe")) {
+      element.style.zoom = ""; // rather break numbers from their errors
+      element.classList.add("breaks");
+      shrink();
+    }
     if (+element.style.zoom && element.style.zoom < 0.6) small.push(`${said(element)}: ${element.style.zoom} times smaller`);
   }
   const edge = document.querySelector("main").getBoundingClientRect().right + 1;

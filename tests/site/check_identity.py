@@ -23,7 +23,8 @@ def test_a_page_says_what_it_is_of(path):
     assert unescape(meta["author"]) == ", ".join(AUTHORS)
     foot = text[text.index('class="bd-footer-content') :]
     assert f"Version {PROJECT['version']}, {book_identity.DATE}." in foot
-    assert ", ".join(AUTHORS) in foot and "short-answers.html#short-cite" in foot
+    assert ", ".join(AUTHORS) in foot
+    assert re.search(r'href="(short-answers\.html)?#short-cite"', foot)
 
 
 def test_descriptions_differ_from_page_to_page():
