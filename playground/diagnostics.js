@@ -96,9 +96,10 @@ const Diagnostics = ((engine) => {
    * Predictions of draws at some points, each computed once: weights may change, and nothing is predicted again. The
    * table remembers twice as many draws as there are rows: those that are shown, and those that come next.
    * @param {Float64Array} x points [point, feature], such as a grid
+   * @param {number} every predict by every draw, or by one of so many
    * @returns {{update: function, average: function, of: function}}
    */
-  function predictionTable(x) {
+  function predictionTable(x, every = 1) {
     const entries = new Map(); // by the draw's id
     let key = null;
 
@@ -119,7 +120,7 @@ const Diagnostics = ((engine) => {
       for (let age = 1; age <= capacity; age++)
         for (let c = 0; c < made.length; c++) {
           const row = c * capacity + ((made[c] - age) % capacity);
-          if (made[c] < age || isCurrent(id[row])) continue;
+          if (made[c] < age || id[row] % every || isCurrent(id[row])) continue;
           if (performance.now() >= end) missing++;
           else entries.set(id[row], predict(target, positions.subarray(row * target.size, (row + 1) * target.size)));
         }

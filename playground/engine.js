@@ -123,7 +123,7 @@ const Playground = (() => {
       return out;
     }
     const key = JSON.stringify([widths, biases, Array.from(scales), likelihood, noise]);
-    return { size, logDensity, logLikelihood, predict, noise: sdOf, key, isNormal, numFeatures };
+    return { size, logDensity, logLikelihood, predict, noise: sdOf, key, isNormal, numFeatures, observed, powers };
   }
 
   /**
@@ -189,11 +189,26 @@ const Playground = (() => {
         chain.logStep = chain.anchor - (Math.sqrt(chain.count) / 0.05) * chain.error;
         chain.logAverage += chain.count ** -0.75 * (chain.logStep - chain.logAverage);
       }
-      const row = c * capacity + (fresh.made[c]++ % capacity);
-      fresh.positions.set(chain.position, row * size);
-      fresh.logLikelihood[row] = target.logLikelihood ? target.logLikelihood(chain.position) : NaN;
-      [fresh.id[row], fresh.logDensity[row], fresh.accepted[c]] = [++serial, chain.density, fresh.accepted[c] + chance];
       fresh.divergences += diverged;
+      keep(c, chance);
+    }
+    function keep(c, chance) {
+      const row = c * capacity + (fresh.made[c]++ % capacity), { position, density } = chains[c];
+      fresh.positions.set(position, row * target.size);
+      fresh.logLikelihood[row] = target.logLikelihood ? target.logLikelihood(position) : NaN;
+      [fresh.id[row], fresh.logDensity[row], fresh.accepted[c]] = [++serial, density, fresh.accepted[c] + chance];
+    }
+    /** Go on from positions [chain][draw] that were drawn of this target before, with step sizes, acceptance [chain]. */
+    function restore({ positions, stepSize, acceptance }) {
+      [rounds, tuned, fresh] = [tuning, null, noDraws()];
+      chains.forEach((chain, c) => {
+        chain.logAverage = Math.log(stepSize[c]);
+        for (const position of positions[c]) {
+          chain.position.set(position);
+          chain.density = target.logDensity(chain.position, chain.gradient);
+          keep(c, acceptance[c]);
+        }
+      });
     }
     /** Make transitions, one at least, until a limit is reached; return how many. */
     function advance({ transitions = Infinity, milliseconds = Infinity }) {
@@ -212,7 +227,7 @@ const Playground = (() => {
      * @returns {{weights: ?Float64Array, effectiveSampleSize: number}} weights [row], of sum 1; null if dropped
      */
     function retarget(newTarget) {
-      if (phase() === "sampling" && held() >= enough) settled = fresh;
+      if (held() >= enough && shown().kind === "fresh") settled = fresh;
       tune(newTarget, Math.max(settings.renewal, tuning - rounds)); // the first warm-up is not cut short
       if (!settled) return { weights, effectiveSampleSize: 0 };
       const { id, logDensity, positions } = settled, { size } = target;
@@ -243,7 +258,7 @@ const Playground = (() => {
       return { phase: phase(), tuned: rounds / tuning, draws: held(), acceptance, stepSize, divergences };
     }
     tune(first);
-    return { advance, retarget, imposeStepSize, shown, state, target: () => target };
+    return { advance, retarget, restore, imposeStepSize, shown, state, target: () => target };
   }
   return { generator, target, sampler, every, expect, vectors };
 })();

@@ -1,29 +1,23 @@
 /** The playground's page: every element of class "playground" becomes one. Needs the other scripts of its folder. */
 (() => {
   "use strict";
-  const { drawing, sets, presets, complete, pointsOf, storedOf, farStart, targetOf, encode, decode } = PlaygroundState;
-  const { SIDE, limits, shapeOf, cornerOf, place, gridOf } = drawing;
-  const SETTLED = 150; // draws of each chain from which on a picture is called settled, if they agree
-  const MOVING = 0.01; // mean acceptance of every chain from which on chains move: those that stand still agree, too
-  const APART = 0.2; // range of the chains' mean probabilities from which on they disagree: hatched, and not settled
-  const APART_OF_CURVES = 0.7; // the same for curves, in standard deviations of a measurement
-  const FAR_STEP = 0.02; // taken for the learnt step size where chains start far out, and none has been learnt
-  const ENOUGH = 1000; // draws of each chain after which the sampler rests
-  const SIZES = { classes: 25, groups: 13, curve: 101 }, MAP = 160; // points of a grid's side; side of a map's picture
+  if (typeof document === "undefined") return; // in a Worker the same script does the work
+  const SOURCE = document.currentScript.src;
+  const { drawing, sets, complete, pointsOf, encode, decode } = PlaygroundState;
+  const { presets, rows, quizzes } = PlaygroundPresets, { SIDE, limits, shapeOf, cornerOf, place } = drawing;
+  const MAP = 160; // side of a map's picture
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
   const disc = (r) => `M-${r},0a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 -${2 * r},0`;
   const marks = { 0: disc(6), 1: "M0,-8L7.5,5.5H-7.5Z", curve: disc(4.5) };
-  const surface = "Colour: mean probability of class 1. Line: where it is 1/2.";
-  const apart = "Hatched: the chains do not agree.";
+  const lost = "Hatched: chains that have settled do not agree.";
+  const surface = "Colour, on one scale: probability of class 1, from blue (0) to orange (1). Line: where it is 1/2.";
   const captions = {
-    classes: `${surface} Dashed: the same line of the newest draw alone. ` +
-      `Circles: class 0; triangles: class 1. ${apart}`,
-    groups: `Six tasks, a panel each. ${surface} ${apart}`,
+    classes: `${surface} Circles: class 0; triangles: class 1. Dashed green: the truth. ${lost}`,
+    groups: `Six tasks, a panel each. ${surface} ${lost}`,
     stored: `Six tasks, a panel each. ${surface}`,
     curve: "Line: mean curve. Dark band: where the curve lies (2 standard deviations). Light band: where a new " +
-      `measurement lies. Dashed: the curve of the newest draw alone. ${apart}`,
+      `measurement lies. Dashed green: the truth. ${lost}`,
   };
-  const mean = (list) => list.reduce((a, b) => a + b, 0) / list.length;
   const clamp = (value, limit) => Math.round(100 * Math.min(Math.max(value, -limit), limit)) / 100 + 0;
   let instances = 0;
 
@@ -53,6 +47,7 @@
     hidden: scale("Scale σ of the hidden weights", 1),
     input: scale("Scale σ of the input weights", 0),
     both: { text: "Scale σ of all weights", values: [0.1, 0.25, 0.5, 1, 2, 4, 8], kinds: ["curve"], ...both },
+    other: simple("other", "The same of the left map", [0, 0.125, 0.25, 0.5, 1, 2, 4, 8, 12, 24, 48], ["classes"], { 0: "as right" }),
     noise: simple("noise", "Noise s", [0, 0.03, 0.1, 0.3, 1], ["curve"], { 0: "learnt" }),
     group: simple("group", "Scale σ of the group", [0.01, 0.03, 0.1, 0.3, 1, 3, 0], ["groups"], { 0: "learnt" }),
     without: simple("without", "Task 1 loses its labels", [false, true], ["groups"]),
@@ -62,72 +57,151 @@
     gap: simple("gap", "Empty a gap in the middle", [false, true], made),
     spread: simple("spread", "Noise of the data set", [0.1, 0.2, 0.3, 0.5], all),
     width: simple("width", "Units a hidden layer", [1, 2, 5, 10], all),
+    zoom: { ...simple("zoom", "Seen from", [1, 3], ["classes"], { 1: "near", 3: "three times as far" }) },
+    truth: simple("truth", "Truth", [false, true], made),
+    twenty: simple("twenty", "Twenty networks", [false, true], made),
     set: simple("set", "Data set", Object.keys(sets), all, textsOfSets),
   };
-  const OF_DATA = ["count", "gap", "spread"];
+  const OF_DATA = ["count", "gap", "spread"], SHOWN = ["truth", "twenty", "zoom"];
   const OF_STORED = ["group", "without", "set"]; // what may be changed where nothing is sampled
   const isDrawn = ({ set }) => !(set === "twelve" || set.startsWith("task")); // by a generator that makes any number
 
+  /** Work in a Worker; pages from a folder may start none, and work between their frames. */
+  function employ(post) {
+    const stored = typeof PlaygroundDraws === "undefined" ? null : PlaygroundState.unpack(PlaygroundDraws);
+    if (location.protocol !== "file:") {
+      const worker = new Worker(SOURCE);
+      worker.onmessage = ({ data }) => post(data);
+      return (message) => worker.postMessage({ ...message, stored });
+    }
+    const shop = Work.workshop(post, stored);
+    let waiting = 0;
+    const frame = () => {
+      waiting = 0;
+      if (shop.slice(9)) wake();
+    };
+    const wake = () => (waiting ||= requestAnimationFrame(frame));
+    return (message) => {
+      shop.handle(message);
+      wake();
+    };
+  }
+
   function mount(root) {
     const isSmall = root.dataset.size === "small", serial = ++instances, id = (name) => `playground-${serial}-${name}`;
-    let initial, state, target, sampler, grid, table, average = null, ranges = null;
-    let chosen = 0, paused = false, seen = false, dirty = false, allowed = 0, next = 0, pictures = 0, waiting = 0;
-    let dragged = null, wasSettled = false, settledMean = null, moved = null, trouble = "";
+    let initial, state, grid, truth = null, pictures = {}, serials = {}, chosen = 0, paused = false, seen = false;
+    let dragged = null, pressed = null, quiz = null, isDone = false, trouble = "", version = 0, opened = 0, due = 0;
+    let past = [], future = [], lastChange = "";
 
     root.innerHTML = PlaygroundParts; // page.html; a small one has less
-    const parts = (selector) => [...root.querySelectorAll(selector)];
-    const [stage, caption, side, status, spoken, first, , tapBox, others] = parts("[class^=playground-]").slice(1);
-    const [canvas, ...maps] = parts("canvas"), strip = maps.pop(), [overlay] = parts("svg"), [link] = parts("a");
-    const [pause, reset] = parts("button"), [tapping] = parts("select"), folds = parts("details > div").slice(1);
+    const part = (name) => root.querySelector(`.playground-${name}`), all = (selector) => [...root.querySelectorAll(selector)];
     if (isSmall) {
-      for (const part of [caption, side, pause, ...parts("details")]) part.remove();
-      link.textContent = "Open in the playground";
+      for (const name of ["guide", "presets", "quiz", "caption"]) part(name).remove();
+      for (const one of all("details, select, [data-side=left], button:not([data-does=reset])")) one.remove();
     }
-    pause.addEventListener("click", () => setPaused(!paused));
-    reset.addEventListener("click", () => open(initial));
-    root.addEventListener("toggle", () => tell(), true); // it does not bubble
+    const sides = Object.fromEntries(all("[data-side]").map((figure) => [figure.dataset.side, {
+      figure, select: figure.querySelector("select"), stage: figure.querySelector(".playground-stage"),
+      canvas: figure.querySelector("canvas"), overlay: figure.querySelector("svg"), bar: figure.querySelector("progress"),
+      says: figure.querySelector(".playground-says"), here: figure.querySelector(".playground-here"),
+    }]));
+    const shown = () => Object.values(sides).filter(({ figure }) => !figure.hidden), { overlay } = sides.right;
+    const [status, spoken, caption, link] = [part("status"), part("spoken"), part("caption"), root.querySelector("a[href='#']")];
+    const folds = Object.fromEntries(all("details").map((one) => [one.dataset.part, one]));
+    const bodyOf = (name) => folds[name].querySelector("div"), button = (name) => root.querySelector(`[data-does=${name}]`);
+    const [first, others] = ["first", "others"].map((name) => root.querySelector(`.playground-controls[data-part=${name}]`));
+    const tapping = root.querySelector(".playground-control select"), work = employ(receive);
+    if (isSmall) link.textContent = "Open in the playground";
+    else {
+      const row = ([title, names]) => `<p>${title}: ${names.map((name) => `<a href="#${name}">${rows.texts[name]}</a>`).join(" ")}</p>`;
+      part("presets").innerHTML = Object.entries(rows.of).map(row).join("");
+      for (const [side, { select }] of Object.entries(sides)) {
+        select.innerHTML = Object.entries(Methods.names).map(([name, text]) => optionOf(name, text)).join("");
+        select.addEventListener("change", () => change({ [side]: select.value }));
+      }
+      part("presets").addEventListener("click", ({ target }) => target.hash === location.hash && target.hash && openLink());
+    }
+    root.addEventListener("click", ({ target: { dataset } }) => {
+      if (dataset?.does === "pause") setPaused(!paused);
+      else if (dataset?.does === "reset") open(initial, quiz);
+      else if (dataset?.does === "undo") go(past, future);
+      else if (dataset?.does === "redo") go(future, past);
+      else if (dataset?.option) answer(Number(dataset.option));
+    });
+    root.addEventListener("toggle", () => { tell(); send(); }, true); // it does not bubble
 
-    const isStored = () => Boolean(sets[state.set].isStored);
-    /** Show a state from the beginning. */
-    function open(whole) {
+    const isStored = () => Boolean(sets[state.set].isStored), isAlone = () => isSmall || state.kind === "groups";
+    /** Show a state from the beginning; with a question, maps are veiled until it has an answer. */
+    function open(whole, asked = null) {
       initial ??= whole;
-      [state, chosen, settledMean, moved] = [whole, 0, null, null];
-      begin();
-      layOut();
+      [state, chosen, quiz, past, future, lastChange] = [whole, 0, asked, [], [], ""];
+      [pictures, opened] = [{}, opened + 1];
+      refresh();
+      ask();
+    }
+    /** Everything that depends on the kind of state, and on its values. */
+    function refresh() {
       const focused = document.activeElement?.id;
       const ofSet = ({ kinds }, name) => kinds.includes(state.kind) && (isDrawn(state) || !OF_DATA.includes(name));
-      const fits = (name) =>
-        Object.hasOwn(controls, name) && (isStored() ? OF_STORED.includes(name) : ofSet(controls[name], name));
+      const hasTruth = () => PlaygroundData.isKnown(state) && !isSmall;
+      const fits = (name) => Object.hasOwn(controls, name) && (name !== "truth" || hasTruth()) &&
+        (isStored() ? OF_STORED.includes(name) : ofSet(controls[name], name));
       const named = state.controls.filter(fits), rest = Object.keys(controls).filter((name) => !named.includes(name));
       first.innerHTML = named.map(controlOf).join("");
-      others.innerHTML = rest.filter(fits).map(controlOf).join("");
+      if (others) others.innerHTML = rest.filter(fits).map(controlOf).join("");
       if (focused?.startsWith(id(""))) document.getElementById(focused)?.focus();
-      wake();
+      if (!isSmall) folds.side.open ||= state.controls.some((name) => ["step", "gap"].includes(name));
+      layOut();
+      send();
     }
-    function begin() {
-      grid = gridOf(state.kind, SIZES[state.kind]);
-      table = Diagnostics.predictionTable(grid);
-      target = targetOf(state);
-      const start = state.far ? farStart(target.size) : null, capacity = state.kind === "curve" ? 600 : 250;
-      sampler = Playground.sampler(target, { start, capacity });
-      if (state.far && state.step !== 1) sampler.imposeStepSize(FAR_STEP * state.step);
-      [dirty, wasSettled, average] = [false, false, null];
-      root.dataset.settled = false;
+    function ask() {
+      if (isSmall) return;
+      root.dataset.veiled = Boolean(quiz?.veil);
+      part("quiz").hidden = !quiz;
+      if (!quiz) return;
+      const option = (text, k) => `<button type="button" data-option="${k + 1}" aria-pressed="false">${text}</button>`;
+      [part("ask").innerHTML, part("answer").innerHTML] = [`<strong>${quiz.title}.</strong> ${quiz.ask}`, ""];
+      part("options").innerHTML = quiz.options.map(option).join("");
+    }
+    function answer(k) {
+      root.dataset.veiled = false;
+      for (const one of part("options").children) one.setAttribute("aria-pressed", String(Number(one.dataset.option) === k));
+      part("answer").textContent = `${k === quiz.right ? "Yes." : `No: ${quiz.options[quiz.right - 1]}.`} ${quiz.answer}`;
     }
     /** Change a part of the state; draws are kept where they can be. */
-    function change(part) {
-      if ("points" in part && isStored()) return;
-      const { width } = state;
-      state = { ...state, ...part };
-      if ("far" in part || state.width !== width || (state.far && "step" in part)) begin();
-      else if ("step" in part) {
-        sampler.imposeStepSize(null);
-        const learnt = Math.exp(mean(sampler.state().stepSize.map(Math.log)));
-        if (state.step !== 1) sampler.imposeStepSize(state.step * learnt);
-        wasSettled = false;
-      } else dirty = true;
+    function change(values, name = "") {
+      if ("points" in values && isStored()) return;
+      if (!name || name !== lastChange) [past, future] = [[...past.slice(-99), state], []];
+      [state, lastChange] = [{ ...state, ...values }, name];
       layOut();
-      wake();
+      send();
+    }
+    /** Undo, or redo. */
+    function go(from, to) {
+      if (!from.length) return;
+      to.push(state);
+      [state, lastChange] = [from.pop(), ""];
+      refresh();
+    }
+
+    // Work: what is sent, and what comes back.
+    const isRunning = () => seen && !paused && !document.hidden;
+    function send(isSame = false) {
+      if (!isSame) version++;
+      const wants = { traces: Boolean(folds.side?.open), chains: Boolean(folds.chains?.open) };
+      const shownState = { ...state, one: isSmall };
+      work({ state: shownState, serial: version, opened, wants, running: isRunning(), held: Boolean(dragged), calm: calm.matches });
+      report();
+    }
+    function receive({ side, serial, picture }) {
+      if (!sides[side] || sides[side].figure.hidden) return;
+      const isShown = isAlone() ? ["posterior", "stored"].includes(picture.method) : picture.method === state[side];
+      if (!isShown || picture.mean.length !== Work.gridFor(state).length / (state.kind === "curve" ? 1 : 2)) return; // of before
+      [pictures[side], serials[side]] = [picture, serial];
+      due ||= requestAnimationFrame(() => {
+        due = 0;
+        paint();
+        report();
+      });
     }
 
     const shownAs = (name, value) => String(controls[name].names?.[value] ?? value);
@@ -150,43 +224,55 @@
       if (!name) return;
       const { values, write } = controls[name], isRange = input.type === "range";
       const value = input.type === "checkbox" ? input.checked : values[isRange ? input.value : input.selectedIndex];
-      const part = write(state, value);
+      const written = write(state, value);
       if (isRange) {
         input.nextElementSibling.textContent = shownAs(name, value);
         input.setAttribute("aria-valuetext", shownAs(name, value));
       }
-      if (name === "set") open(complete({ ...part, width: state.width }));
-      else change(OF_DATA.includes(name) ? { ...part, points: pointsOf({ ...state, ...part }) } : part);
+      if (name === "set") open(complete({ ...written, width: state.width, left: state.left, right: state.right }));
+      else change(OF_DATA.includes(name) ? { ...written, points: pointsOf({ ...state, ...written }) } : written, isRange ? name : "");
+      if (SHOWN.includes(name)) paint();
     });
 
-    /** Everything but the picture, after a change. */
+    /** Everything but the maps' pictures, after a change. */
     function layOut() {
       const { kind, points } = state, { extent } = shapeOf(kind);
-      overlay.setAttribute("viewBox", `0 0 ${extent.join(" ")}`);
-      stage.style.aspectRatio = extent.join(" / ");
-      side.hidden = kind !== "classes";
-      folds[0].parentElement.hidden = tapBox.hidden = isStored(); // no points to edit
+      if (sides.left) sides.left.figure.hidden = isAlone();
+      root.dataset.kind = kind;
+      [grid, truth] = [Work.gridFor(state), null];
+      if (state.truth && PlaygroundData.isKnown(state)) truth = PlaygroundData.truth(state, grid);
       chosen = Math.max(0, Math.min(chosen, points.length - 1));
-      overlay.innerHTML = points.map(markOf).join("");
+      for (const { select, stage, overlay: svg, figure } of shown()) {
+        svg.setAttribute("viewBox", `0 0 ${extent.join(" ")}`);
+        stage.style.aspectRatio = extent.join(" / ");
+        svg.innerHTML = points.map((point, k) => markOf(point, k, svg === overlay)).join("") + pointer;
+        if (select) [select.value, select.hidden] = [state[figure.dataset.side], isAlone()];
+      }
       choose(chosen);
-      caption.textContent = captions[isStored() ? "stored" : kind];
       link.href = `${isSmall ? root.dataset.page : ""}#${encode(state)}`;
+      if (isSmall) return;
+      tapping.parentElement.hidden = folds.points.hidden = isStored(); // no points to edit
+      folds.side.hidden = kind === "groups";
+      for (const figure of all("figure:has([data-map])")) figure.hidden = kind !== "classes";
+      caption.textContent = captions[isStored() ? "stored" : kind];
+      [button("undo").disabled, button("redo").disabled] = [!past.length, !future.length];
       tell();
     }
-    const shiftOf = (point) => `translate(${place(state.kind, point, point[3]).join(" ")})`;
-    function markOf(point, k) {
+    const pointer = '<path class="playground-pointer" d="M-9,0H-3M3,0H9M0,-9V-3M0,3V9" visibility="hidden" />';
+    const shiftOf = (point) => `translate(${place(state.kind, point, point[3], state.zoom).join(" ")}) scale(${state.zoom === 1 ? 1 : 0.6})`;
+    function markOf(point, k, isNamed) {
       const [x, y, label, task] = point, kind = state.kind === "curve" ? "curve" : label;
       const of = (kind === "curve" ? "" : `, class ${label}`) + (task === undefined ? "" : `, task ${task + 1}`);
       const name = `Point ${k + 1} of ${state.points.length}${of}, at ${x}, ${y}`;
       const isOff = state.without && task === 0 ? "playground-off" : "";
-      const named = `id="${id(`point-${k}`)}" role="img" aria-label="${name}" data-k="${k}" class="${isOff}"`;
-      return `<g ${named} transform="${shiftOf(point)}"><circle r="14" class="playground-reach" />
+      const named = isNamed ? `id="${id(`point-${k}`)}" role="img" aria-label="${name}"` : "";
+      return `<g ${named} data-k="${k}" class="${isOff}" transform="${shiftOf(point)}"><circle r="14" class="playground-reach" />
         <path d="${marks[kind]}" class="playground-point-${kind}" /></g>`;
     }
     function choose(k) {
       overlay.children[chosen]?.classList.remove("playground-chosen");
       chosen = k;
-      overlay.children[chosen]?.classList.add("playground-chosen");
+      if (state.points.length) overlay.children[chosen].classList.add("playground-chosen");
       const flips = state.kind === "curve" ? "" : "F flips its class, ";
       const keys = `Page Up and Page Down choose one, arrow keys move it, ${flips}Delete deletes it, Insert adds one.`;
       const does = isStored() ? "They are stored, and stay as they are." : keys;
@@ -197,7 +283,7 @@
 
     // Points: by pointer, by keys, and in the table.
     function shifted(k, x, y) {
-      const [limit, height] = limits[state.kind];
+      const [limit, height] = limits[state.kind].map((most) => most * state.zoom);
       return state.points.with(k, [clamp(x, limit), clamp(y, height), ...state.points[k].slice(2)]);
     }
     const move = (k, x, y) => change({ points: shifted(k, x, y) });
@@ -208,43 +294,93 @@
     }
     function add(x, y, label, task) {
       if (state.points.length >= 400) return;
-      const [limit, height] = limits[state.kind];
+      const [limit, height] = limits[state.kind].map((most) => most * state.zoom);
       const more = { classes: [label], groups: [label, task], curve: [] }[state.kind];
       change({ points: [...state.points, [clamp(x, limit), clamp(y, height), ...more]] });
       choose(state.points.length - 1);
     }
     /** Coordinates of the data, and the panel, of a place on the screen. */
     function locate(event) {
-      const { left, top, width: seenWidth } = overlay.getBoundingClientRect(), [limit, height] = limits[state.kind];
+      const { left, top, width: seenWidth } = event.currentTarget.getBoundingClientRect();
+      const [limit, height] = limits[state.kind].map((most) => most * state.zoom);
       const { extent, width, panels } = shapeOf(state.kind), unit = extent[0] / seenWidth;
       const [u, v] = [(event.clientX - left) * unit, (event.clientY - top) * unit];
       const under = Math.min(Math.floor(u / width) + 3 * Math.floor(v / SIDE), panels - 1);
       const panel = dragged ? (state.points[dragged.k][3] ?? 0) : under, [a, b] = cornerOf(panel);
       return { x: (2 * limit * (u - a)) / width - limit, y: height - (2 * height * (v - b)) / SIDE, panel };
     }
-    overlay.addEventListener("pointerdown", (event) => {
-      const mark = event.target.closest("g");
-      if (!mark || event.button !== 0) return;
-      choose(Number(mark.dataset.k));
-      dragged = { k: chosen, from: [event.clientX, event.clientY], isFar: false, to: null };
-      overlay.setPointerCapture(event.pointerId);
-      overlay.focus({ preventScroll: true });
+    /** What both maps say at a place; a cross marks it in both. */
+    function look(x, y, panel = 0) {
+      const said = [], size = Work.SIZES[state.kind], [limit] = limits[state.kind].map((most) => most * state.zoom);
+      const at = (v) => Math.min(Math.max(Math.round(((v + limit) * (size - 1)) / (2 * limit)), 0), size - 1);
+      for (const { figure, here, overlay: svg } of shown()) {
+        const picture = pictures[figure.dataset.side], n = state.kind === "curve" ? at(x) : (panel * size + at(y)) * size + at(x);
+        if (!picture || root.dataset.veiled === "true") continue;
+        const value = picture.mean[n].toFixed(2), sd = state.kind === "curve" ? Math.sqrt(picture.epistemic[n]).toFixed(2) : "";
+        here.textContent = sd ? `here ${value} ± ${sd}` : `here ${value}`;
+        said.push(`${nameOf(picture)}: ${here.textContent}`);
+        svg.lastElementChild.setAttribute("transform", `translate(${place(state.kind, [x, y], panel, state.zoom).join(" ")})`);
+        svg.lastElementChild.setAttribute("visibility", "visible");
+      }
+      return said.join("; ");
+    }
+    const nameOf = ({ method }) => Methods.names[method] ?? "Stored";
+    function unlook() {
+      for (const { here, overlay: svg } of shown()) {
+        here.textContent = "";
+        svg.lastElementChild.setAttribute("visibility", "hidden");
+      }
+    }
+    for (const { overlay: svg } of Object.values(sides)) {
+      svg.addEventListener("pointerdown", (event) => {
+        const mark = event.target.closest("g");
+        if (event.button !== 0) return;
+        pressed = [event.clientX, event.clientY];
+        if (!mark) return;
+        choose(Number(mark.dataset.k));
+        dragged = { k: chosen, isFar: false, to: null };
+        svg.setPointerCapture(event.pointerId);
+        overlay.focus({ preventScroll: true });
+        event.preventDefault();
+      });
+      svg.addEventListener("pointermove", (event) => {
+        const { x, y, panel } = locate(event);
+        look(x, y, panel);
+        if (!dragged || isStored()) return;
+        dragged.isFar ||= Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]) > 4;
+        if (!dragged.isFar) return;
+        if (!dragged.to) requestAnimationFrame(drag);
+        dragged.to = { x, y };
+      });
+      svg.addEventListener("pointerup", (event) => {
+        const { x, y, panel } = locate(event), held = dragged, isStill = pressed && Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]) <= 4;
+        const [label = 1] = state.points[chosen]?.slice(2) ?? [];
+        dragged = pressed = null;
+        if (held?.isFar) {
+          if (held.before) state = held.before;
+          move(held.k, x, y);
+        } else if (held) tapping?.value === "delete" ? remove(held.k) : flip(held.k);
+        else if (isStill && !isSmall) add(x, y, label, panel);
+      });
+      svg.addEventListener("pointercancel", () => (dragged = pressed = null));
+      svg.addEventListener("pointerleave", unlook);
+    }
+    /** Where a point is dragged, at the next frame. */
+    function drag() {
+      if (!dragged?.to) return;
+      dragged.before ??= state;
+      state = { ...state, points: shifted(dragged.k, dragged.to.x, dragged.to.y) };
+      dragged.to = null;
+      for (const { overlay: svg } of shown()) svg.children[dragged.k].setAttribute("transform", shiftOf(state.points[dragged.k]));
+      send();
+    }
+    root.addEventListener("keydown", (event) => {
+      const key = event.key.toLowerCase();
+      if (isSmall || !(event.ctrlKey || event.metaKey) || !["z", "y"].includes(key) || event.target.matches("input[type=number]")) return;
+      if (key === "y" || event.shiftKey) go(future, past);
+      else go(past, future);
       event.preventDefault();
     });
-    overlay.addEventListener("pointermove", (event) => {
-      if (!dragged) return;
-      dragged.isFar ||= Math.hypot(event.clientX - dragged.from[0], event.clientY - dragged.from[1]) > 4;
-      if (dragged.isFar) dragged.to = locate(event);
-      wake();
-    });
-    overlay.addEventListener("pointerup", (event) => {
-      const { x, y, panel } = locate(event);
-      if (dragged?.isFar) move(dragged.k, x, y);
-      else if (dragged) tapping.value === "delete" ? remove(dragged.k) : flip(dragged.k);
-      else if (["0", "1"].includes(tapping.value)) add(x, y, Number(tapping.value), panel);
-      dragged = null;
-    });
-    overlay.addEventListener("pointercancel", () => (dragged = null));
     overlay.addEventListener("keydown", (event) => {
       const key = event.key.length === 1 ? event.key.toLowerCase() : event.key, length = event.shiftKey ? 0.5 : 0.1;
       const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[key];
@@ -255,18 +391,20 @@
       else if (by) move(chosen, point[0] + length * by[0], point[1] + length * by[1]);
       else if (key === "f") flip(chosen);
       else if (key === "Delete" || key === "Backspace") remove(chosen);
-      else if (key === "PageDown" || key === "PageUp") choose((chosen + (key === "PageDown" ? 1 : count - 1)) % count);
-      else return;
+      else if (key === "PageDown" || key === "PageUp") {
+        choose((chosen + (key === "PageDown" ? 1 : count - 1)) % count);
+        spoken.textContent = look(...state.points[chosen].slice(0, 2), state.points[chosen][3]);
+      } else return;
       event.preventDefault();
     });
 
     // Tables, made anew only while they are open.
     function tell() {
-      const fill = [pointsTable, surfaceTable, chainsTable];
-      folds.forEach((part, k) => {
-        const isUsed = part.contains(document.activeElement) && part.querySelector("input, select");
-        if (part.parentElement.open && !isUsed && (k === 0 || average)) part.innerHTML = fill[k]();
-      });
+      const fill = { points: pointsTable, surface: surfaceTables, chains: chainsTable };
+      for (const [name, make] of isSmall ? [] : Object.entries(fill)) {
+        const body = bodyOf(name), isUsed = body.contains(document.activeElement) && body.querySelector("input, select");
+        if (folds[name].open && !isUsed && (name === "points" || pictures.right)) body.innerHTML = make();
+      }
     }
     function pointsTable() {
       const [limit, height] = limits[state.kind];
@@ -284,210 +422,113 @@
       const points = tableOf("The points. What is changed here changes in the picture.", head, rows);
       return `${points}<button type="button">Add a point</button>`;
     }
-    folds[0].addEventListener("change", ({ target: { dataset, value } }) => {
+    if (!isSmall) bodyOf("points").addEventListener("change", ({ target: { dataset, value } }) => {
       const k = Number(dataset.k), [x, y] = state.points[k];
       if (dataset.c) move(k, ...[x, y].with(Number(dataset.c), Number(value)));
       else flip(k);
     });
-    folds[0].addEventListener("click", ({ target }) => {
+    if (!isSmall) bodyOf("points").addEventListener("click", ({ target }) => {
       if (!target.matches("button")) return;
       if (target.dataset.k) remove(Number(target.dataset.k));
       else add(0, 0, 1, 0);
-      folds[0].innerHTML = pointsTable();
+      bodyOf("points").innerHTML = pointsTable();
     });
-    function surfaceTable() {
-      const size = SIZES[state.kind], [limit] = limits[state.kind];
-      const as = { true: "settled", false: "not settled yet", stored: "stored" }[root.dataset.settled];
-      const { mean: p, epistemic, aleatoric } = average, at = (i) => ((2 * limit * i) / (size - 1) - limit).toFixed(1);
+    const surfaceTables = () => shown().map(({ figure }) => pictures[figure.dataset.side]).filter(Boolean).map(surfaceTable).join("");
+    function surfaceTable(picture) {
+      const size = Work.SIZES[state.kind], [limit] = limits[state.kind].map((most) => most * state.zoom), of = nameOf(picture);
+      const as = picture.method === "stored" ? "stored" : picture.settled ? "settled" : "not settled yet";
+      const { mean: p, epistemic, aleatoric } = picture, at = (i) => ((2 * limit * i) / (size - 1) - limit).toFixed(1);
       if (state.kind === "curve") {
         const numbers = (i) => [p[i], Math.sqrt(epistemic[i]), Math.sqrt(epistemic[i] + aleatoric[i])];
         const rows = [0, 17, 33, 50, 67, 83, 100].map((i) => [at(i), ...numbers(i).map((v) => v.toFixed(2))]);
-        return tableOf(`Curve and bands (${as}).`, ["x", "mean", "sd of the curve", "sd of a measurement"], rows);
+        return tableOf(`${of}: curve and bands (${as}).`, ["x", "mean", "sd of the curve", "sd of a measurement"], rows);
       }
       const { panels } = shapeOf(state.kind), shares = [0.1, 0.3, 0.5, 0.7, 0.9];
       const picks = shares.map((share) => Math.round((size - 1) * share)), head = ["x₂", ...picks.map(at)];
       const tables = Array.from({ length: panels }, (_, panel) => {
         const row = (j) => [at(j), ...picks.map((i) => p[(panel * size + j) * size + i].toFixed(2))];
-        const of = panels > 1 ? `, task ${panel + 1}` : "";
-        const text = `Mean probability of class 1${of} (${as}); across: x₁, down: x₂.`;
+        const task = panels > 1 ? `, task ${panel + 1}` : "";
+        const text = `${of}: mean probability of class 1${task} (${as}); across: x₁, down: x₂.`;
         return tableOf(text, head, picks.toReversed().map(row));
       });
       return tables.join("");
     }
+    const posterior = () => [pictures.right, pictures.left].find((picture) => picture?.how) ?? null;
     function chainsTable() {
-      if (isStored()) return status.innerHTML;
-      const { draws, kind } = sampler.shown(), { acceptance, stepSize, divergences } = sampler.state();
-      if (!["fresh", "imposed"].includes(kind) || Math.min(...draws.made) < 20) return "Too few new draws yet.";
-      const series = { "log density": Diagnostics.series(draws, (row) => draws.logDensity[row]) };
-      const n = ranges.indexOf(Math.max(...ranges));
-      const p = Diagnostics.series(draws, (row) => table.of(draws.id[row])?.[n] ?? NaN);
-      const isWhole = p.every((chain) => chain.every(Number.isFinite));
-      if (isWhole) series["prediction where the chains differ most"] = p;
-      const numbers = (s) => [Diagnostics.rhat(s).toFixed(2), Diagnostics.effectiveSampleSize(s).toFixed(0)];
-      const rows = Object.entries(series).map(([name, s]) => [name, ...numbers(s)]);
+      const { how, chains } = posterior() ?? {};
+      if (!how) return status.innerHTML || "No chains are shown.";
+      if (!chains?.length) return "Too few new draws yet.";
       const list = (values) => Array.from(values, (value) => value.toPrecision(2)).join(", ");
-      const rates = `Acceptance of the four chains: ${list(acceptance)}. Step sizes: ${list(stepSize)}.`;
-      const text = `${Math.min(...draws.made)} draws of each chain, of which the last ${draws.capacity} are kept.`;
-      const told = tableOf(text, ["Quantity", "R-hat", "Effective sample size"], rows);
-      return `${told}<p>${rates} Divergences: ${divergences}.</p>`;
+      const told = tableOf(`${how.number} draws of each chain, of which the last are kept.`, ["Quantity", "R-hat", "Effective sample size"],
+        chains.map(([name, rhat, size]) => [name, rhat.toFixed(2), size.toFixed(0)]));
+      return `${told}<p>Acceptance of the four chains: ${list(how.acceptance)}. Step sizes: ${list(how.stepSize)}.
+        Divergences: ${how.divergences}.</p>`;
     }
 
-    // The picture.
-    /** Largest less smallest of the chains' means at a point of the grid; of curves in sds of a measurement. */
-    function range(n) {
-      const unit = state.kind === "curve" ? Math.sqrt(average.epistemic[n] + average.aleatoric[n]) : 1;
-      const values = average.chains.map((chain) => chain[n]);
-      return (Math.max(...values) - Math.min(...values)) / unit;
-    }
+    // The maps, and what is said of them.
     function paint() {
-      const { draws, weights, kind } = sampler.shown();
-      if (!draws.id.some((made) => made && table.of(made))) return;
-      average = table.average(draws, weights);
-      ranges = average.mean.map((_, n) => range(n));
-      const newest = kind === "reweighted" ? null : table.of(Math.max(...draws.id));
-      const ctx = Paint.context(canvas, ...shapeOf(state.kind).extent);
-      (state.kind === "curve" ? paintCurve : paintSurfaces)(ctx, newest);
-      if (!isSmall && state.kind === "classes" && (pictures++ % 4 === 0 || isDone())) {
-        for (const map of maps) {
+      const more = { truth, apart: Work.APART }, size = Work.SIZES[state.kind];
+      for (const { figure, canvas } of shown()) {
+        const picture = pictures[figure.dataset.side];
+        if (picture) Paint.map(canvas, state, picture, grid, size, more, drawing);
+      }
+      if (isSmall || !folds.side.open || !posterior()) return;
+      if (state.kind === "classes")
+        for (const map of all("[data-map]")) {
           const name = map.dataset.map;
-          Paint.surface(Paint.context(map, MAP, MAP), average[name], SIZES.classes, name, 0.25, 0, 0, MAP);
+          Paint.surface(Paint.context(map, MAP, MAP), posterior()[name], size, name, 0.25, 0, 0, MAP);
         }
-        const isLine = Math.min(...draws.made) > 10;
-        if (isLine) Paint.traces(strip, Diagnostics.series(draws, (row) => draws.logDensity[row]));
-      }
-      report(kind, draws);
+      if (posterior().traces) Paint.traces(root.querySelector("[data-part=traces]"), posterior().traces);
     }
-    function paintSurfaces(ctx, one) {
-      const size = SIZES[state.kind], cells = size * size, unit = SIDE / (size - 1), { panels } = shapeOf(state.kind);
-      for (let panel = 0; panel < panels; panel++) {
-        const [left, top] = cornerOf(panel), part = average.mean.subarray(panel * cells, (panel + 1) * cells);
-        const to = ([a, b, c, d]) => [[a, b], [c, d]].map(([i, j]) => [left + unit * i, top + SIDE - unit * j]);
-        const boundary = (values) => Paint.contour(values, size, 0.5).map(to), apart = [];
-        Paint.surface(ctx, part, size, "probability", 1, left, top, SIDE);
-        for (let n = 0; n < cells; n++) {
-          const [i, j] = [n % size, Math.floor(n / size)];
-          if (ranges[panel * cells + n] > APART) apart.push([i - 0.5, j - 0.5, i + 0.5, j + 0.5]);
-        }
-        Paint.lines(ctx, apart.map(to), "#666", 1);
-        if (one && panels === 1) Paint.lines(ctx, boundary(one), "#444", 1, [3, 3]);
-        Paint.lines(ctx, boundary(part), "black", 2);
-        Object.assign(ctx, { strokeStyle: "#888", lineWidth: 1, fillStyle: "#222", font: "18px sans-serif" });
-        if (panels > 1) ctx.strokeRect(left, top, SIDE, SIDE);
-        if (panels > 1) ctx.fillText(`task ${panel + 1}`, left + 8, top + 22);
-      }
-      if (panels === 1) axes(ctx, [-2, 0, 2]);
+    function saysOf({ score, moved }) {
+      const lines = score ? [`says ${score.says.toFixed(2)}, is right ${score.right.toFixed(2)}`] : [];
+      if (moved !== null) lines.push(`moved by ${moved.toFixed(2)}`);
+      return lines.join("; ");
     }
-    function paintCurve(ctx, one) {
-      const { mean: middle, epistemic, aleatoric } = average;
-      const points = (value) => Array.from(grid, (x, i) => place("curve", [x, value(i)]));
-      for (const [noise, style] of [[1, "#DCE9F4"], [0, "#8DB9DD"]]) {
-        const away = (sign) => points((i) => middle[i] + 2 * sign * Math.sqrt(epistemic[i] + noise * aleatoric[i]));
-        Paint.band(ctx, away(-1), away(1), style);
+    /** Say how it goes; aloud only once, when all has settled. */
+    function report() {
+      const open = shown().map(({ figure }) => figure.dataset.side);
+      const done = open.every((side) => pictures[side]?.settled && serials[side] === version);
+      for (const side of open) {
+        const picture = pictures[side], { bar, says } = sides[side], isReady = picture?.settled && serials[side] === version;
+        [bar.value, bar.dataset.done] = [isReady ? 1 : Math.max(picture?.settled ? 0 : (picture?.progress ?? 0), 0.03), Boolean(isReady)];
+        if (picture) says.textContent = saysOf(picture);
       }
-      if (one) Paint.lines(ctx, [points((i) => one[i])], "#444", 1, [4, 3]);
-      Paint.lines(ctx, [points((i) => middle[i])], "#0B3C5D", 2);
-      const apart = points(() => 0).filter((_, i) => ranges[i] > APART_OF_CURVES);
-      Paint.lines(ctx, apart.map(([x]) => [[x, 0], [x - 8, SIDE]]), "#888", 0.7);
-      axes(ctx, [-1, 0, 1]);
-    }
-    /** Ticks and their numbers, inside the frame. */
-    function axes(ctx, ticks) {
-      Object.assign(ctx, { fillStyle: "#444", font: "9px sans-serif" });
-      for (const tick of ticks) {
-        const [x, y] = place(state.kind, [tick, tick]);
-        ctx.fillRect(x, SIDE - 4, 1, 4);
-        ctx.fillText(tick, x - 3, SIDE - 7);
-        ctx.fillRect(0, y, 4, 1);
-        ctx.fillText(tick, 6, y + 3);
+      const { how } = posterior() ?? {}, isOfStored = pictures.right?.method === "stored";
+      const text = isOfStored ? `Stored, not sampled here: eight chains of the book's sampler, R-hat ${pictures.right.rhat.toFixed(2)} at most.` : how ? chainsLine(how, done) : "";
+      if (status.textContent !== trouble + text) status.textContent = trouble + text;
+      root.dataset.settled = isOfStored ? "stored" : done;
+      if (done && !isDone) {
+        const each = open.map((side) => `${nameOf(pictures[side])}${saysOf(pictures[side]) && ` ${saysOf(pictures[side])}`}`);
+        spoken.textContent = `${trouble}${isOfStored ? text : `Settled: ${each.join("; ")}.`}`;
       }
-    }
-
-    function showStored() {
-      const { mean: p, rhat } = storedOf(state);
-      average = { mean: p };
-      ranges = p.map(() => 0);
-      paintSurfaces(Paint.context(canvas, ...shapeOf(state.kind).extent), null);
-      root.dataset.settled = "stored";
-      const text = `Stored, not sampled here: eight chains of the book's sampler, R-hat ${rhat.toFixed(2)} at most.`;
-      if (status.textContent !== text) status.textContent = spoken.textContent = trouble + text;
+      isDone = done;
       tell();
     }
-
-    /** Whether there are enough draws of the target as it is, by step sizes as they are. */
-    const isLong = () => ["fresh", "imposed"].includes(sampler.shown().kind) && sampler.state().draws >= SETTLED;
-    const isDone = () => isLong() && Math.min(...sampler.shown().draws.made) >= ENOUGH;
-    /** Say how it goes; aloud only once, when it has settled. */
-    function report(kind, draws) {
-      const { tuned, draws: held, acceptance } = sampler.state(), number = Math.min(...draws.made);
-      const spread = Math.max(...ranges), percent = Math.round(100 * tuned);
-      const isCurve = state.kind === "curve", moves = Math.min(...acceptance) >= MOVING;
-      const settled = isLong() && moves && spread <= (isCurve ? APART_OF_CURVES : APART);
-      const apart = `the chains' means differ by ${spread.toFixed(2)}${isCurve ? " standard deviations" : ""} at most`;
-      const rate = `acceptance ${mean(acceptance).toFixed(2)}`, now = `${held} of ${SETTLED} a chain`;
-      const tuning = tuned < 1 ? `once the step size is tuned, ${percent} %` : "";
-      let text = `${settled ? "Settled" : "Not settled"}: ${number} draws a chain; ${apart}; ${rate}.`;
-      if (kind === "warm-up") text = `Not settled: draws of the tuning; new ones: ${tuning || now}.`;
-      else if (kind === "reweighted")
-        text = `Not settled: draws from before the change, reweighted; new ones: ${tuning || now}.`;
-      else if (isLong() && !moves) text = `Not settled: chains that do not move agree on nothing; ${rate}.`;
-      else if (!isLong()) text = `Not settled: draws: ${now}; ${rate}.`;
-      if (settled && !wasSettled) {
-        const isSame = settledMean?.length === average.mean.length;
-        if (isSame) moved = mean(settledMean.map((old, n) => Math.abs(old - average.mean[n])));
-        settledMean = average.mean;
-        wasSettled = true;
-        tell();
-        spoken.textContent = trouble + text + movement();
-      }
-      status.textContent = trouble + text + (settled ? movement() : "");
-      root.dataset.settled = settled;
-    }
-    function movement() {
-      const what = state.kind === "curve" ? "curve" : "surface";
-      return moved === null ? "" : ` The ${what} moved by ${moved.toFixed(2)} on average since the change.`;
+    function chainsLine(how, done) {
+      const { kind, tuned, number, draws, acceptance, spread, restored, long, moves, worth } = how;
+      const percent = Math.round(100 * tuned), now = `${draws} of ${Work.SETTLED} a chain`;
+      const apart = `the chains' means differ by ${spread.toFixed(2)} at most`, rate = `acceptance ${(acceptance.reduce((a, b) => a + b) / acceptance.length).toFixed(2)}`;
+      const tuning = tuned < 1 ? `once the step size is tuned, ${percent} %` : now, first = done ? "Settled" : "Not settled";
+      if (restored) return `${first}: ${number} stored draws a chain; ${apart}.`;
+      if (kind === "warm-up") return `Not settled: draws of the tuning; new ones: ${tuning}.`;
+      if (kind === "reweighted") return `${first}: draws from before the change, reweighted, worth ${worth.toFixed(0)}; ${apart}; new ones: ${tuning}.`;
+      if (long && !moves) return `Not settled: chains that do not move agree on nothing; ${rate}.`;
+      if (!long) return `Not settled: draws: ${now}; ${rate}.`;
+      return `${first}: ${number} draws a chain; ${apart}; ${rate}.`;
     }
 
-    // The loop: a slice of sampling and one of predicting, and a picture now and then.
-    function frame(now) {
-      waiting = 0;
-      if (isStored()) return showStored();
-      if (dragged?.to) {
-        state = { ...state, points: shifted(dragged.k, dragged.to.x, dragged.to.y) };
-        overlay.children[dragged.k].setAttribute("transform", shiftOf(state.points[dragged.k]));
-        [dragged.to, dirty] = [null, true];
-      }
-      let begun = performance.now();
-      if (dirty && now >= allowed) {
-        target = targetOf(state);
-        sampler.retarget(target);
-        [dirty, wasSettled] = [false, false];
-        allowed = 6 * performance.now() - 5 * begun; // weighing old draws again takes a sixth of the time at most
-      }
-      if (!isDone()) sampler.advance({ milliseconds: dragged ? 2 : 7 }); // while dragged, all is soon out of date
-      const { draws, next: following } = sampler.shown();
-      let missing = table.update(draws, target, { milliseconds: 4 });
-      if (following !== draws) missing += table.update(following, target, { milliseconds: 2 });
-      begun = performance.now();
-      if (calm.matches ? isLong() : now >= next || (isDone() && !missing)) {
-        paint();
-        next = Math.max(now + 60, 4 * performance.now() - 3 * begun); // pictures take a quarter
-      }
-      if (!isDone() || missing || dirty) wake();
-    }
-    function wake() {
-      if (!waiting && seen && !paused && !document.hidden) waiting = requestAnimationFrame(frame);
-    }
     function setPaused(value) {
       paused = value;
-      pause.setAttribute("aria-pressed", String(value));
-      pause.textContent = value ? "Go on" : "Pause";
-      wake();
+      button("pause").setAttribute("aria-pressed", String(value));
+      button("pause").textContent = value ? "Go on" : "Pause";
+      send(true);
     }
     new IntersectionObserver(([entry]) => {
       seen = entry.isIntersecting;
-      wake();
-    }).observe(stage);
-    document.addEventListener("visibilitychange", wake);
+      send(true);
+    }).observe(part("maps"));
+    document.addEventListener("visibilitychange", () => send(true));
 
     /** Open what the address says after #: a preset, or a whole state; say so where it can not be read. */
     function openLink() {
@@ -497,18 +538,18 @@
         if (!isState && !Object.hasOwn(presets, text)) return false;
         const whole = isState ? decode(text) : complete(presets[text]);
         initial = null;
-        open(whole);
+        open(whole, quizzes[text]);
         return true;
       } catch (error) {
         trouble = `This link can not be opened (${error.message}). `;
-        wake(); // one more picture, or a playground at rest would not say it
+        if (state) report();
         return false;
       }
     }
     const names = root.dataset.controls ? { controls: root.dataset.controls.split(" ") } : {};
     if (isSmall || !openLink()) open(complete({ ...presets[root.dataset.preset], ...names }));
     if (!isSmall) window.addEventListener("hashchange", () => openLink() && root.scrollIntoView());
-    root.playground = { state: () => state, average: () => average, sampler: () => sampler }; // for tests
+    root.playground = { state: () => state, picture: (side = "right") => pictures[side] ?? null }; // for tests
   }
 
   // A static picture stands in its place until it is nearly in sight.

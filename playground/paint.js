@@ -88,12 +88,71 @@ const Paint = (() => {
 
   /** Series [chain][draw] in a strip, all on one scale. */
   function traces(canvas, series) {
-    const [width, height] = [330, 70], ctx = context(canvas, width, height), all = series.flatMap((s) => Array.from(s));
+    const [width, height] = [330, 120], ctx = context(canvas, width, height), all = series.flatMap((s) => Array.from(s));
     const [low, high] = [Math.min(...all), Math.max(...all)], length = series[0].length;
     const at = (v, i) => [(width * i) / (length - 1), height - 4 - ((height - 8) * (v - low)) / (high - low || 1)];
     series.forEach((chain, c) => lines(ctx, [Array.from(chain, at)], chainColours[c], 1));
   }
 
-  return { colour, contour, context, surface, lines, band, traces };
+  /** Ticks and their numbers, inside the frame. */
+  function axes(ctx, { kind, zoom }, ticks, { place, SIDE }) {
+    Object.assign(ctx, { fillStyle: "#444", font: "9px sans-serif" });
+    for (const tick of ticks) {
+      const [x, y] = place(kind, [tick, tick], 0, zoom);
+      ctx.fillRect(x, SIDE - 4, 1, 4);
+      ctx.fillText(tick, x - 3, SIDE - 7);
+      ctx.fillRect(0, y, 4, 1);
+      ctx.fillText(tick, 6, y + 3);
+    }
+  }
+
+  /**
+   * A map of what a method predicts: surfaces of classes, in panels for several tasks, or a curve with its bands.
+   * @param {object} found {mean, epistemic, aleatoric, members, newest, apart} on the grid of the state
+   * @param {object} more truth: values of the grid or null; apart: the least difference of chains that is hatched
+   */
+  function map(canvas, state, found, grid, size, more, drawing) {
+    const ctx = context(canvas, ...drawing.shapeOf(state.kind).extent);
+    (state.kind === "curve" ? curves : surfaces)(ctx, state, found, { ...more, grid, size }, drawing);
+  }
+  function surfaces(ctx, state, { mean, members, newest, apart }, more, drawing) {
+    const { SIDE, shapeOf, cornerOf } = drawing, { size } = more, cells = size * size, unit = SIDE / (size - 1);
+    const { panels } = shapeOf(state.kind);
+    for (let panel = 0; panel < panels; panel++) {
+      const [left, top] = cornerOf(panel), part = mean.subarray(panel * cells, (panel + 1) * cells), hatched = [];
+      const to = ([a, b, c, d]) => [[a, b], [c, d]].map(([i, j]) => [left + unit * i, top + SIDE - unit * j]);
+      const boundary = (values) => contour(values, size, 0.5).map(to);
+      surface(ctx, part, size, "probability", 1, left, top, SIDE);
+      for (let n = 0; apart && n < cells; n++) {
+        const [i, j] = [n % size, Math.floor(n / size)];
+        if (apart[panel * cells + n] > more.apart) hatched.push([i - 0.5, j - 0.5, i + 0.5, j + 0.5]);
+      }
+      lines(ctx, hatched.map(to), "#666", 1);
+      if (state.twenty && panels === 1) for (const one of members) lines(ctx, boundary(one), "rgba(20, 20, 20, 0.45)", 0.8);
+      else if (newest && panels === 1) lines(ctx, boundary(newest), "#444", 1, [3, 3]);
+      lines(ctx, boundary(part), "black", 2);
+      if (more.truth) lines(ctx, boundary(more.truth), "#00643F", 2.5, [8, 4]);
+      Object.assign(ctx, { strokeStyle: "#888", lineWidth: 1, fillStyle: "#222", font: "18px sans-serif" });
+      if (panels > 1) ctx.strokeRect(left, top, SIDE, SIDE);
+      if (panels > 1) ctx.fillText(`task ${panel + 1}`, left + 8, top + 22);
+    }
+    if (panels === 1) axes(ctx, state, [-2, 0, 2].map((tick) => tick * state.zoom), drawing);
+  }
+  function curves(ctx, state, { mean, epistemic, aleatoric, members, newest, apart }, more, drawing) {
+    const points = (value) => Array.from(more.grid, (x, i) => drawing.place("curve", [x, value(i)]));
+    for (const [noise, style] of [[1, "#DCE9F4"], [0, "#8DB9DD"]]) {
+      const away = (sign) => points((i) => mean[i] + 2 * sign * Math.sqrt(epistemic[i] + noise * aleatoric[i]));
+      band(ctx, away(-1), away(1), style);
+    }
+    const shown = state.twenty ? members : newest ? [newest] : [];
+    for (const one of shown) lines(ctx, [points((i) => one[i])], "#444", 0.8, state.twenty ? [] : [4, 3]);
+    lines(ctx, [points((i) => mean[i])], "#0B3C5D", 2);
+    if (more.truth) lines(ctx, [points((i) => more.truth[i])], "#00643F", 2, [8, 4]);
+    const hatched = points(() => 0).filter((_, i) => apart?.[i] > more.apart);
+    lines(ctx, hatched.map(([x]) => [[x, 0], [x - 8, drawing.SIDE]]), "#888", 0.7);
+    axes(ctx, state, [-1, 0, 1], drawing);
+  }
+
+  return { colour, contour, context, surface, map, traces };
 })();
 if (typeof module !== "undefined") module.exports = Paint;

@@ -3,53 +3,22 @@ const PlaygroundState = (() => {
   "use strict";
   const engine = typeof Playground === "undefined" ? require("./engine.js") : Playground;
   const several = typeof Group === "undefined" ? require("./group.js") : Group;
+  const data = typeof PlaygroundData === "undefined" ? require("./data.js") : PlaygroundData;
+  const methods = typeof Methods === "undefined" ? require("./methods.js") : Methods;
+  const { presets } = typeof PlaygroundPresets === "undefined" ? require("./presets.js") : PlaygroundPresets;
   const limits = { classes: [3, 3], groups: [3, 3], curve: [1.5, 1.6] }; // of both coordinates, on either side of 0
   const widths = [1, 2, 5, 10];
-  const round = (value) => Math.round(value * 100) / 100 + 0; // never -0, which a link would lose
-
-  /** Two half circles, each point with N(0, noise^2) in both coordinates, shifted to mean 0 and turned. */
-  function moons(count, noise, seed, angle = 0) {
-    const random = engine.generator(seed, 1);
-    return Array.from({ length: count }, (_, n) => {
-      const label = n % 2, turn = Math.PI * random.uniform(), sign = 1 - 2 * label;
-      const a = 1.1 * (sign * (Math.cos(turn) + noise * random.normal() - 0.5));
-      const b = 1.9 * (sign * (Math.sin(turn) + noise * random.normal() - 0.25));
-      const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
-      return [round(a * cos - b * sin), round(a * sin + b * cos), label];
-    });
-  }
-
-  function spiral(count, noise, seed) {
-    const random = engine.generator(seed, 2);
-    return Array.from({ length: count }, (_, n) => {
-      const label = n % 2, turn = 0.6 + 4.4 * Math.sqrt(random.uniform()), angle = turn + Math.PI * label;
-      const [a, b] = [Math.cos(angle), Math.sin(angle)];
-      return [...[a, b].map((part) => round(0.5 * (turn * part + noise * random.normal()))), label];
-    });
-  }
-
-  const curve = (bend, stream) => (count, noise, seed) => {
-    const random = engine.generator(seed, stream);
-    const places = Array.from({ length: count }, () => 2 * random.uniform() - 1);
-    return places.map((x) => [round(x), round(bend(x) + noise * random.normal())]);
-  };
-
-  /** Six tasks of ten labels: moons, each turned by a little. */
-  const six = (count, noise, seed) =>
-    [-25, 10, -5, 20, -15, 15].flatMap((degrees, task) =>
-      moons(10, noise, seed + task, (degrees * Math.PI) / 180).map((point) => [...point, task]),
-    );
 
   const twelve = [[-1.7, 0.1, 0], [-1.2, 1.1, 0], [-0.5, 1.6, 0], [0.3, 1.2, 0], [0.8, 0.4, 0], [0.2, -0.3, 0]];
   twelve.push([1.8, 0, 1], [1.3, -1.2, 1], [0.5, -1.7, 1], [-0.3, -1.2, 1], [-0.8, -0.5, 1], [-0.1, 0.4, 1]);
 
   const sets = {
     twelve: { text: "twelve points", kind: "classes", make: () => twelve },
-    moons: { text: "moons", kind: "classes", make: moons },
-    spiral: { text: "two spirals", kind: "classes", make: spiral },
-    curve: { text: "a curve", kind: "curve", make: curve((x) => x * Math.sin(5 * x), 3) }, // of the regression
-    wave: { text: "a wave", kind: "curve", make: curve((x) => Math.sin(4 * x), 4) }, // of the first hour, half as long
-    six: { text: "six tasks of ten labels", kind: "groups", make: six },
+    moons: { text: "moons", kind: "classes", make: data.makers.moons },
+    spiral: { text: "two spirals", kind: "classes", make: data.makers.spiral },
+    curve: { text: "a curve", kind: "curve", make: data.makers.curve }, // of the regression
+    wave: { text: "a wave", kind: "curve", make: data.makers.wave }, // of the first hour, half as long
+    six: { text: "six tasks of ten labels", kind: "groups", make: data.makers.six },
   };
   for (const [t, points] of (typeof BookTasks === "undefined" ? require("./tasks.js") : BookTasks).entries())
     sets[`task${t + 1}`] = { text: `task ${t + 1} of the book`, kind: "classes", make: () => points };
@@ -58,28 +27,17 @@ const PlaygroundState = (() => {
   const fifty = series[0].points.split(";").map((point) => point.split(",").map(Number));
   sets.fifty = { text: "six tasks of fifty labels, stored", kind: "groups", make: () => fifty, isStored: true };
 
-  /** Values of a state that no preset names. sds: of the weights by layer; group: of the tasks' weights, 0: learnt. */
+  /**
+   * Values of a state that no preset names. sds: of the weights by layer; group: of the tasks' weights, 0: learnt; left,
+   * right: methods of the two maps; other: output scale of the left one, 0: as the right one's; zoom: how far out.
+   */
   const usual = { set: "twelve", count: 50, spread: 0.3, seed: 1, gap: false, width: 5, step: 1, noise: 0 };
-  Object.assign(usual, { group: 0.3, without: false, far: false });
+  Object.assign(usual, { group: 0.3, without: false, far: false, left: "map", right: "posterior", other: 0, zoom: 1 });
+  Object.assign(usual, { truth: false, twenty: false });
   const usualOf = {
-    classes: { sds: [1, 1, 1], controls: ["output", "input"] },
-    curve: { sds: [1, 1], controls: ["both", "noise"] },
+    classes: { sds: [1, 1, 1], controls: ["count", "output", "truth", "twenty"] },
+    curve: { sds: [1, 1], controls: ["count", "both", "truth", "twenty"] },
     groups: { sds: [1, 1, 1], controls: ["group", "without"] },
-  };
-
-  const presets = {
-    start: {},
-    "flip-12": {},
-    "flip-50": { set: "moons", spread: 0.1, controls: ["output", "count"] }, // the twelve points' two arcs
-    "output-scale": { set: "task1" },
-    gap: { set: "moons", sds: [1, 1, 8], controls: ["count", "gap"] },
-    step: { set: "task1", controls: ["step", "output"] },
-    "far-start": { set: "curve", count: 40, spread: 0.1, far: true, step: 0.05, controls: ["step", "far"] },
-    group: { set: "six" },
-    "group-50": { set: "fifty" },
-    "group-without": { set: "six", without: true, controls: ["group"] },
-    curve: { set: "curve", count: 40, spread: 0.1 },
-    "curve-gap": { set: "wave", count: 40, spread: 0.1, gap: true, controls: ["gap", "count"] },
   };
 
   const stills = ["output-scale", "group-without", "curve", "curve-gap"]; // presets that small ones on pages show
@@ -113,13 +71,13 @@ const PlaygroundState = (() => {
   }
   const cornerOf = (panel) => [SIDE * (panel % 3), SIDE * Math.floor(panel / 3)];
   /** Where a point of a panel is in the picture. */
-  function place(kind, [x, y], panel = 0) {
-    const [limit, height] = limits[kind], [left, top] = cornerOf(panel);
+  function place(kind, [x, y], panel = 0, zoom = 1) {
+    const [limit, height] = limits[kind].map((most) => zoom * most), [left, top] = cornerOf(panel);
     return [left + (shapeOf(kind).width * (x + limit)) / (2 * limit), top + (SIDE * (height - y)) / (2 * height)];
   }
   /** Inputs at which predictions are drawn: of a curve a line, of classes a square of size x size for each panel. */
-  function gridOf(kind, size) {
-    const [limit] = limits[kind], line = Array.from({ length: size }, (_, i) => -limit + (2 * limit * i) / (size - 1));
+  function gridOf(kind, size, zoom = 1) {
+    const limit = zoom * limits[kind][0], line = Array.from({ length: size }, (_, i) => -limit + (2 * limit * i) / (size - 1));
     const plane = () => line.flatMap((y) => line.flatMap((x) => [x, y]));
     return Float64Array.from(kind === "curve" ? line : Array.from({ length: shapeOf(kind).panels }, plane).flat());
   }
@@ -135,6 +93,19 @@ const PlaygroundState = (() => {
     if (kind === "classes") return engine.target({ widths: [2, width, width, 1], scales: sds, ...of(points) });
     const tasks = Array.from({ length: 6 }, (_, t) => of(points.filter((p) => p[3] === t && !(without && t === 0))));
     return several.target({ widths: [2, width, width, 1], sds: group ? [group, group, group] : null, tasks });
+  }
+
+  const UNIT = 1 / 2048; // of a stored weight
+  /** Draws [chain][draw][weight] as text, two bytes a weight, and back. */
+  function pack(positions) {
+    const all = Int16Array.from(positions.flat().flatMap((one) => Array.from(one, (value) => Math.round(value / UNIT))));
+    return btoa(Array.from(new Uint8Array(all.buffer), (byte) => String.fromCharCode(byte)).join(""));
+  }
+  function unpack({ text, size, chains, ...others }) {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)), all = new Int16Array(bytes.buffer);
+    const draws = all.length / size / chains, row = (k) => Float64Array.from(all.subarray(k * size, (k + 1) * size), (v) => v * UNIT);
+    const of = (c) => Array.from({ length: draws }, (_, i) => row(c * draws + i));
+    return { ...others, positions: Array.from({ length: chains }, (_, c) => of(c)) };
   }
 
   /** The whole state as the part of a link after #, and back; what is not understood is refused. */
@@ -171,7 +142,9 @@ const PlaygroundState = (() => {
     };
     if (!(state.points.length <= MOST_POINTS && state.points.every(isPoint))) wrong("points");
     const { spread, group, noise, step, kind } = state, layers = kind === "curve" ? 2 : 3;
-    const sizes = [count, spread, group, noise, step];
+    const sizes = [count, spread, group, noise, step, state.other];
+    if (![state.left, state.right].every((name) => Object.hasOwn(methods.names, name))) wrong("method");
+    if (![1, 3].includes(state.zoom)) wrong(`zoom=${state.zoom}`);
     if (sets[state.set].isStored && !storedOf(state)) wrong(`group=${group}`);
     if (!(widths.includes(state.width) && sizes.every((v) => v >= 0 && v <= 1000) && step)) wrong("numbers");
     if (!(state.sds.length === layers && state.sds.every((v) => v > 0 && v <= 1000))) wrong("scales");
@@ -179,6 +152,6 @@ const PlaygroundState = (() => {
   }
 
   const drawing = { SIDE, limits, shapeOf, cornerOf, place, gridOf };
-  return { drawing, sets, presets, stills, complete, pointsOf, storedOf, farStart, targetOf, encode, decode };
+  return { drawing, sets, presets, stills, complete, pointsOf, storedOf, farStart, targetOf, pack, unpack, encode, decode };
 })();
 if (typeof module !== "undefined") module.exports = PlaygroundState;

@@ -1,8 +1,11 @@
-/** Static pictures of presets, for pages without scripts: node playground/still.js FOLDER writes NAME.svg of each. */
+/**
+ * Static pictures of presets, for pages without scripts, and draws for the first picture: node playground/still.js FOLDER
+ * writes NAME.svg of each, and draws.json.
+ */
 "use strict";
 const [fs, path] = [require("node:fs"), require("node:path")];
 const [Playground, Diagnostics] = [require("./engine.js"), require("./diagnostics.js")];
-const [State, Paint] = [require("./state.js"), require("./paint.js")];
+const [State, Paint] = [require("./state.js"), require("./paint.js")], [Methods, Work] = [require("./methods.js"), require("./work.js")];
 const { SIDE, shapeOf, cornerOf, gridOf } = State.drawing;
 const SIZES = { classes: 25, groups: 13, curve: 61 }, ROUNDS = 500;
 const round = (v) => +v.toFixed(1), filled = (d, fill) => `<path d="${d}" fill="${fill}"/>`;
@@ -44,6 +47,34 @@ function panel(state, p, index, size, place) {
   return [...cells, stroked(boundary, 'stroke="black" stroke-width="2"'), frame, ...marks];
 }
 
+/** One network beside the posterior. */
+function pair(state, draws) {
+  const size = SIZES.classes, grid = gridOf("classes", size), target = State.targetOf(state), shift = SIDE + 20;
+  const place = (point, index) => State.drawing.place("classes", point, index).map(round);
+  const fitting = Methods.fit("map", target, grid), sampler = Playground.sampler(target), table = Diagnostics.predictionTable(grid);
+  let step = fitting.next();
+  while (!step.done) step = fitting.next();
+  sampler.restore(State.unpack(draws));
+  table.update(sampler.shown().draws, target);
+  const maps = [step.value.mean, table.average(sampler.shown().draws).mean].map((p) => panel(state, p, 0, size, place).join("\n"));
+  const title = (text, left) => `<text x="${left}" y="-10" font-family="sans-serif" font-size="18" fill="#222">${text}</text>`;
+  const both = [title(Methods.names.map, 0), maps[0], title(Methods.names.posterior, shift), `<g transform="translate(${shift} 0)">${maps[1]}</g>`];
+  const ground = `<path d="M-2-30h${2 * SIDE + 24}v${SIDE + 32}h-${2 * SIDE + 24}z" fill="white"/>`;
+  const box = `viewBox="-2 -30 ${2 * SIDE + 24} ${SIDE + 32}"`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" ${box} shape-rendering="crispEdges">\n${[ground, ...both].join("\n")}\n</svg>\n`;
+}
+
+/** Of the first picture: 200 draws of each chain, one of five, and what the chains have learnt. */
+function drawsOf(state) {
+  const target = State.targetOf(state), sampler = Playground.sampler(target, { capacity: 1000 });
+  sampler.advance({ transitions: 4 * (300 + 1000) });
+  const { draws } = sampler.shown(), { stepSize, acceptance } = sampler.state();
+  const one = (c, i) => draws.positions.subarray((c * 1000 + i) * target.size, (c * 1000 + i + 1) * target.size);
+  const positions = [0, 1, 2, 3].map((c) => Array.from({ length: 200 }, (_, i) => one(c, 5 * i + 4)));
+  const learnt = { stepSize: Array.from(stepSize), acceptance: Array.from(acceptance) };
+  return { key: Work.fitKey(state), ...learnt, size: target.size, chains: 4, text: State.pack(positions) };
+}
+
 function still(state) {
   const { kind } = state, size = SIZES[kind], { panels, extent } = shapeOf(kind), grid = gridOf(kind, size);
   const average = averageOf(state, grid), place = (point, index) => State.drawing.place(kind, point, index).map(round);
@@ -56,5 +87,8 @@ function still(state) {
   return `${opening} shape-rendering="${rendering}">\n${[ground, ...parts].join("\n")}\n</svg>\n`;
 }
 
-for (const name of State.stills)
-  fs.writeFileSync(path.join(process.argv[2], `${name}.svg`), still(State.complete(State.presets[name])));
+const write = (name, text) => fs.writeFileSync(path.join(process.argv[2], name), text);
+const start = State.complete(State.presets.start), draws = drawsOf(start);
+write("draws.json", `${JSON.stringify(draws)}\n`);
+write("start.svg", pair(start, draws));
+for (const name of State.stills) write(`${name}.svg`, still(State.complete(State.presets[name])));

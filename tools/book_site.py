@@ -21,7 +21,10 @@ POLICY = (
 )
 PLAYGROUND = Path(__file__).parents[1] / "playground"
 SERIES = PLAYGROUND.parent / "book/results/playground/borrowing.json"
-PARTS = ("engine", "diagnostics", "group", "tasks", "state", "paint", "page")
+PARTS = (
+    *("engine", "diagnostics", "group", "methods", "tasks", "data", "presets", "state"),
+    *("paint", "work", "page"),
+)
 INLINE = re.compile(r"(?:<script(?![^>]*\b(?:src|type)=)[^>]*>(?:.*?)</script>\s*)+", flags=re.S)
 
 NO_SUCH_PAGE = """<h1>There is no such page</h1>
@@ -77,12 +80,16 @@ def join_playground(app):
     parts = [f"const BookSeries = {json.dumps(kept)};", f"const PlaygroundParts = {page};"]
     parts += [(PLAYGROUND / f"{name}.js").read_text(encoding="utf-8") for name in PARTS]
     (static / "playground.js").write_text("\n".join(parts), encoding="utf-8")
+    draws = (PLAYGROUND.parent / "assets/playground/draws.json").read_text(encoding="utf-8")
+    (static / "playground-draws.js").write_text(f"const PlaygroundDraws = {draws};\n", "utf-8")
     (static / "playground.css").write_text((PLAYGROUND / "page.css").read_text())
 
 
 def load_playground(app, pagename, templatename, context, doctree):
     """Load it where a page has one."""
     if '<div class="playground"' in context.get("body", ""):
+        if '<div class="playground" data-preset' in context["body"]:  # a whole one
+            app.add_js_file("playground-draws.js", loading_method="defer")
         app.add_js_file("playground.js", loading_method="defer")
         app.add_css_file("playground.css")
 
