@@ -95,8 +95,8 @@ const Methods = ((engine) => {
     return precision;
   }
 
-  /** Nodes of the standard normal at 32 quantiles' middles would miss its tails: a grid of 41 to 5 sds, weighted. */
-  const NODES = Array.from({ length: 41 }, (_, i) => (i - 20) / 4);
+  /** A grid of the standard normal to 5 sds, so near that steep logistic curves are met, too. */
+  const NODES = Array.from({ length: 161 }, (_, i) => (i - 80) / 16);
   const WEIGHTS = NODES.map((z) => Math.exp(-0.5 * z * z)), TOTAL = WEIGHTS.reduce((a, b) => a + b);
 
   /** Laplace's method: outputs linear in the weights round the mode, their distribution normal (Immer et al. 2021). */
@@ -129,7 +129,8 @@ const Methods = ((engine) => {
         square[n] += part * p;
       }
     });
-    return { mean, epistemic: square.map((s, n) => s - mean[n] ** 2), aleatoric: square.map((s, n) => mean[n] - s), members };
+    const epistemic = square.map((s, n) => s - mean[n] ** 2), aleatoric = square.map((s, n) => mean[n] - s);
+    return { mean, epistemic, aleatoric, members };
   }
 
   /**
@@ -144,7 +145,8 @@ const Methods = ((engine) => {
     for (let s = 0; s < steps; s++) {
       slope.fill(0, 0, size).fill(1, size); // of the normal's entropy
       for (let m = 0; m < particles; m++) {
-        for (let k = 0; k < size; k++) position[k] = both[k] + Math.exp(both[size + k]) * (noise[k] = random.normal());
+        for (let k = 0; k < size; k++) noise[k] = random.normal();
+        for (let k = 0; k < size; k++) position[k] = both[k] + Math.exp(both[size + k]) * noise[k];
         target.logDensity(position, gradient);
         for (let k = 0; k < size; k++) {
           slope[k] += gradient[k] / particles;
@@ -182,8 +184,9 @@ const Methods = ((engine) => {
     expect(Object.hasOwn(names, method) && method !== "posterior", "method", method, Object.keys(names).join(", "));
     if (method === "prior") return yield* mixture(target, several((i) => drawn(target, seed, 1000 + i)), x);
     if (method === "meanfield") {
-      const { middle, logSd } = yield* meanField(target, new Float64Array(target.size), seed), random = generator(seed, 400);
-      return yield* mixture(target, several(() => middle.map((m, k) => m + Math.exp(logSd[k]) * random.normal())), x);
+      const { middle, logSd } = yield* meanField(target, new Float64Array(target.size), seed);
+      const random = generator(seed, 400), draw = () => middle.map((m, k) => m + Math.exp(logSd[k]) * random.normal());
+      return yield* mixture(target, several(draw), x);
     }
     const modes = yield* ensemble(target, seed);
     if (method === "laplace") return laplace(target, best(modes), x, seed);

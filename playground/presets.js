@@ -39,7 +39,7 @@ const PlaygroundPresets = (() => {
     "far-away": {
       ask: "One network and the posterior of the same fifty points, seen from three times as far. Which still doubts in a corner?",
       options: ["One network", "The posterior", "Neither"], right: 2, veil: true,
-      answer: "One network says 0.99 or more in all four corners. The posterior does in none of two of them: there it says about " +
+      answer: "One network says 0.99 or more in all four corners. The posterior does not in two of them: there it says about " +
         "0.75, since its networks turn their boundaries differently where no point holds them.",
     },
     "signal-or-noise": {
@@ -58,8 +58,8 @@ const PlaygroundPresets = (() => {
     "one-label": {
       ask: "Twelve points under N(0, 1). You flip one: which map moves more?",
       options: ["One network's", "The posterior's", "Both the same"], right: 1, veil: false,
-      answer: "One network's, for ten of the twelve points: by 0.10 on average, the posterior by 0.07. Flip one, and read " +
-        "“moved by” under both maps. For the two points in the middle it is the other way round.",
+      answer: "One network's: by 0.10 on average over the twelve points, the posterior by 0.07. It is further for the six " +
+        "in the middle of the two arcs, and about the same for the six at their ends. Flip one, and read “moved by” under both maps.",
     },
     "two-priors": {
       ask: "The posterior twice: output weights of scale 1 on the left, 24 on the right. Which is right more often than it says?",

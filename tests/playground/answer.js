@@ -2,8 +2,18 @@
 "use strict";
 const Playground = require("../../playground/engine.js"),
   Group = require("../../playground/group.js"),
+  Methods = require("../../playground/methods.js"),
+  PlaygroundData = require("../../playground/data.js"),
   Diagnostics = require("../../playground/diagnostics.js");
 const { sample, broken } = require("./common.js");
+
+/** What a method's generator returns at its end. */
+function finish(steps) {
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  return step.value;
+}
+const lists = (found) => Object.fromEntries(Object.entries(found).map(([name, list]) => [name, Array.from(list)]));
 
 const answers = {
   /** Densities, gradients and predictions at positions. */
@@ -19,6 +29,26 @@ const answers = {
       predictions: Array.from(target.predict(position, x, out)),
     }));
   },
+  /** Modes of the five networks, and where they started. */
+  ensemble({ spec }) {
+    const target = Playground.target(spec);
+    const starts = [0, 1, 2, 3, 4].map((i) => Array.from(Methods.drawn(target, 1, 100 + i)));
+    return { starts, modes: finish(Methods.ensemble(target)).map(({ position }) => Array.from(position)) };
+  },
+  /** Laplace's averages at points, linear round a position. */
+  laplace({ spec, position, grid }) {
+    const { mean, epistemic, aleatoric } = Methods.laplace(Playground.target(spec), { position: Float64Array.from(position) }, Float64Array.from(grid));
+    return lists({ mean, epistemic, aleatoric });
+  },
+  /** A mean-field fit, and the noise that it drew. */
+  meanField({ spec, start, settings }) {
+    const target = Playground.target(spec),
+      { normal } = Playground.generator(1, 200);
+    const fitted = finish(Methods.meanField(target, Float64Array.from(start), 1, settings));
+    return { ...lists(fitted), noise: Array.from({ length: settings.steps * settings.particles * target.size }, normal) };
+  },
+  /** The generator's own probabilities. */
+  truth: ({ state, x }) => Array.from(PlaygroundData.truth(state, x)),
   /** R-hats and effective sample size of chains. */
   diagnose(chains) {
     const series = chains.map((chain) => Float64Array.from(chain));
