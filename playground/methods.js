@@ -95,8 +95,8 @@ const Methods = ((engine) => {
     return precision;
   }
 
-  /** A grid of the standard normal to 5 sds, so near that steep logistic curves are met, too. */
-  const NODES = Array.from({ length: 161 }, (_, i) => (i - 80) / 16);
+  /** A grid of the standard normal to 6 sds, so near that steep logistic curves are met, too. */
+  const NODES = Array.from({ length: 193 }, (_, i) => (i - 96) / 16);
   const WEIGHTS = NODES.map((z) => Math.exp(-0.5 * z * z)), TOTAL = WEIGHTS.reduce((a, b) => a + b);
 
   /** Laplace's method: outputs linear in the weights round the mode, their distribution normal (Immer et al. 2021). */

@@ -18,6 +18,10 @@
     curve: "Line: mean curve. Dark band: where the curve lies (2 standard deviations). Light band: where a new " +
       `measurement lies. Dashed green: the truth. ${lost}`,
   };
+  const guides = { classes: "Click to flip a point, drag it, click empty ground to add one." };
+  guides.groups = guides.classes;
+  guides.curve = "Drag a point, click empty ground to add one.";
+  guides.stored = "These points stay as they are.";
   const clamp = (value, limit) => Math.round(100 * Math.min(Math.max(value, -limit), limit)) / 100 + 0;
   let instances = 0;
 
@@ -53,7 +57,7 @@
     without: simple("without", "Task 1 loses its labels", [false, true], ["groups"]),
     step: simple("step", "Step size", [0.05, 0.25, 1, 2, 4], all, steps),
     far: simple("far", "All chains start at one far place", [false, true], all),
-    count: simple("count", "Number of points", [12, 25, 50, 100, 200], made),
+    count: simple("count", "Number of points", [12, 25, 40, 50, 100, 200], made),
     gap: simple("gap", "Empty a gap in the middle", [false, true], made),
     spread: simple("spread", "Noise of the data set", [0.1, 0.2, 0.3, 0.5], all),
     width: simple("width", "Units a hidden layer", [1, 2, 5, 10], all),
@@ -255,6 +259,7 @@
       folds.side.hidden = kind === "groups";
       for (const figure of all("figure:has([data-map])")) figure.hidden = kind !== "classes";
       caption.textContent = captions[isStored() ? "stored" : kind];
+      part("guide").textContent = guides[isStored() ? "stored" : kind];
       [button("undo").disabled, button("redo").disabled] = [!past.length, !future.length];
       tell();
     }

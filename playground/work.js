@@ -147,7 +147,7 @@ const Work = (() => {
       const tuning = Math.min(numDraws() / SETTLED, 1), progress = (2 * Math.min(tuned, 1) + (tuned < 1 ? 0 : tuning)) / 3;
       const ids = Array.from(draws.id).filter((id) => id && table.of(id)).sort((a, b) => b - a);
       const members = ids.filter((_, i) => i % Math.max(1, Math.floor(ids.length / 20)) === 0).slice(0, 20).map(table.of);
-      const { epistemic, aleatoric } = average, newest = kind === "reweighted" || restored ? null : table.of(ids[0]);
+      const { epistemic, aleatoric } = average, newest = kind === "reweighted" || settled ? null : table.of(ids[0]);
       const found = { method: "posterior", mean: average.mean, epistemic, aleatoric, members, newest, score, settled, progress, moved };
       const how = { kind, tuned, number, draws: numDraws(), acceptance, stepSize, divergences, spread, worth, restored, long, moves };
       const traces = wants.traces && number > 10 ? series(draws, (row) => draws.logDensity[row]) : null;
