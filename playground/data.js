@@ -3,7 +3,8 @@ const PlaygroundData = (() => {
   "use strict";
   const engine = typeof Playground === "undefined" ? require("./engine.js") : Playground;
   const round = (value) => Math.round(value * 100) / 100 + 0; // never -0, which a link would lose
-  const NODES = 200, FRESH = 2000, OTHER_SEED = 987654; // of a class's arc; labels that score, drawn apart from any shown
+  // of a class's arc; labels that score, drawn apart from any shown
+  const NODES = 200, FRESH = 2000, OTHER_SEED = 987654;
 
   /** Two half circles, each point with N(0, noise^2) in both coordinates, shifted to mean 0 and turned. */
   function moons(count, noise, seed, angle = 0) {
@@ -26,7 +27,8 @@ const PlaygroundData = (() => {
     });
   }
 
-  const bends = { curve: (x) => x * Math.sin(5 * x), wave: (x) => Math.sin(4 * x) }; // of the chapters, a wave half as long
+  // of the chapters, a wave half as long
+  const bends = { curve: (x) => x * Math.sin(5 * x), wave: (x) => Math.sin(4 * x) };
   const line = (set, stream) => (count, noise, seed) => {
     const random = engine.generator(seed, stream);
     const places = Array.from({ length: count }, () => 2 * random.uniform() - 1);
@@ -44,7 +46,8 @@ const PlaygroundData = (() => {
   /** Where a label's points would be without noise, at share u of its arc; and the noise's sd in both coordinates. */
   const arcs = {
     moons: {
-      at: (label, u) => [Math.cos(Math.PI * u) - 0.5, Math.sin(Math.PI * u) - 0.25].map((v, i) => (1 - 2 * label) * v * [1.1, 1.9][i]),
+      at: (label, u) => [Math.cos(Math.PI * u) - 0.5, Math.sin(Math.PI * u) - 0.25].map((v, i) =>
+        (1 - 2 * label) * v * [1.1, 1.9][i]),
       sds: (noise) => [1.1 * noise, 1.9 * noise],
     },
     spiral: {
@@ -63,9 +66,11 @@ const PlaygroundData = (() => {
     const { at, sds } = arcs[set], [a, b] = sds(spread);
     const nodes = [0, 1].map((label) => Array.from({ length: NODES }, (_, i) => at(label, (i + 0.5) / NODES)));
     return Float64Array.from({ length: x.length / 2 }, (_, n) => {
-      const squares = nodes.map((arc) => arc.map(([u, v]) => ((x[2 * n] - u) / a) ** 2 + ((x[2 * n + 1] - v) / b) ** 2));
+      const squares = nodes.map((arc) => arc.map(([u, v]) =>
+        ((x[2 * n] - u) / a) ** 2 + ((x[2 * n + 1] - v) / b) ** 2));
       const least = Math.min(...squares.flat());
-      const [zero, one] = squares.map((list) => list.reduce((sum, square) => sum + Math.exp(0.5 * (least - square)), 0));
+      const [zero, one] = squares.map((list) => list.reduce((sum, square) => sum + Math.exp(0.5 * (least - square)),
+        0));
       return one / (zero + one);
     });
   }

@@ -102,7 +102,8 @@ const Methods = ((engine) => {
   /** Laplace's method: outputs linear in the weights round the mode, their distribution normal (Immer et al. 2021). */
   function laplace(target, { position }, x, seed = 1) {
     const root = cholesky(curvature(target, position)), { size, isNormal } = target;
-    const slopes = jacobian(target, position, x), count = slopes[0].length, [variance, mean, square] = vectors(3, count);
+    const slopes = jacobian(target, position, x), count = slopes[0].length,
+      [variance, mean, square] = vectors(3, count);
     const middle = target.predict(position, x, new Float64Array(count)), solved = vectors(size, count);
     for (let i = 0; i < size; i++) { // forward substitution for all points at once
       for (let n = 0; n < count; n++) solved[i][n] = slopes[i][n];

@@ -51,7 +51,8 @@
     hidden: scale("Scale σ of the hidden weights", 1),
     input: scale("Scale σ of the input weights", 0),
     both: { text: "Scale σ of all weights", values: [0.1, 0.25, 0.5, 1, 2, 4, 8], kinds: ["curve"], ...both },
-    other: simple("other", "The same of the left map", [0, 0.125, 0.25, 0.5, 1, 2, 4, 8, 12, 24, 48], ["classes"], { 0: "as right" }),
+    other: simple("other", "The same of the left map", [0, 0.125, 0.25, 0.5, 1, 2, 4, 8, 12, 24, 48], ["classes"],
+      { 0: "as right" }),
     noise: simple("noise", "Noise s", [0, 0.03, 0.1, 0.3, 1], ["curve"], { 0: "learnt" }),
     group: simple("group", "Scale σ of the group", [0.01, 0.03, 0.1, 0.3, 1, 3, 0], ["groups"], { 0: "learnt" }),
     without: simple("without", "Task 1 loses its labels", [false, true], ["groups"]),
@@ -98,31 +99,39 @@
     let past = [], future = [], lastChange = "";
 
     root.innerHTML = PlaygroundParts; // page.html; a small one has less
-    const part = (name) => root.querySelector(`.playground-${name}`), all = (selector) => [...root.querySelectorAll(selector)];
+    const part = (name) => root.querySelector(`.playground-${name}`);
+    const all = (selector) => [...root.querySelectorAll(selector)];
     if (isSmall) {
       for (const name of ["guide", "presets", "quiz", "caption"]) part(name).remove();
       for (const one of all("details, select, [data-side=left], button:not([data-does=reset])")) one.remove();
     }
     const sides = Object.fromEntries(all("[data-side]").map((figure) => [figure.dataset.side, {
       figure, select: figure.querySelector("select"), stage: figure.querySelector(".playground-stage"),
-      canvas: figure.querySelector("canvas"), overlay: figure.querySelector("svg"), bar: figure.querySelector("progress"),
+      canvas: figure.querySelector("canvas"), overlay: figure.querySelector("svg"),
+        bar: figure.querySelector("progress"),
       says: figure.querySelector(".playground-says"), here: figure.querySelector(".playground-here"),
     }]));
     const shown = () => Object.values(sides).filter(({ figure }) => !figure.hidden), { overlay } = sides.right;
-    const [status, spoken, caption, link] = [part("status"), part("spoken"), part("caption"), root.querySelector("a[href='#']")];
+    const [status, spoken, caption, link] = [part("status"), part("spoken"), part("caption"),
+      root.querySelector("a[href='#']")];
     const folds = Object.fromEntries(all("details").map((one) => [one.dataset.part, one]));
-    const bodyOf = (name) => folds[name].querySelector("div"), button = (name) => root.querySelector(`[data-does=${name}]`);
-    const [first, others] = ["first", "others"].map((name) => root.querySelector(`.playground-controls[data-part=${name}]`));
+    const bodyOf = (name) => folds[name].querySelector("div");
+    const button = (name) => root.querySelector(`[data-does=${name}]`);
+    const [first, others] = ["first", "others"].map((name) =>
+      root.querySelector(`.playground-controls[data-part=${name}]`));
     const tapping = root.querySelector(".playground-control select"), work = employ(receive);
     if (isSmall) link.textContent = "Open in the playground";
     else {
-      const row = ([title, names]) => `<p>${title}: ${names.map((name) => `<a href="#${name}">${rows.texts[name]}</a>`).join(" ")}</p>`;
+      const row = ([title, names]) =>
+        `<p>${title}: ${names.map((name) => `<a href="#${name}">${rows.texts[name]}</a>`).join(" ")}</p>`;
       part("presets").innerHTML = Object.entries(rows.of).map(row).join("");
       for (const [side, { select }] of Object.entries(sides)) {
         select.innerHTML = Object.entries(Methods.names).map(([name, text]) => optionOf(name, text)).join("");
         select.addEventListener("change", () => change({ [side]: select.value }));
       }
-      part("presets").addEventListener("click", ({ target }) => target.hash === location.hash && target.hash && openLink());
+      part("presets").addEventListener("click", ({ target }) => {
+        if (target.hash && target.hash === location.hash) openLink();
+      });
     }
     root.addEventListener("click", ({ target: { dataset } }) => {
       if (dataset?.does === "pause") setPaused(!paused);
@@ -168,8 +177,10 @@
     }
     function answer(k) {
       root.dataset.veiled = false;
-      for (const one of part("options").children) one.setAttribute("aria-pressed", String(Number(one.dataset.option) === k));
-      part("answer").textContent = `${k === quiz.right ? "Yes." : `No: ${quiz.options[quiz.right - 1]}.`} ${quiz.answer}`;
+      for (const one of part("options").children)
+        one.setAttribute("aria-pressed", String(Number(one.dataset.option) === k));
+      const verdict = k === quiz.right ? "Yes." : `No: ${quiz.options[quiz.right - 1]}.`;
+      part("answer").textContent = `${verdict} ${quiz.answer}`;
     }
     /** Change a part of the state; draws are kept where they can be. */
     function change(values, name = "") {
@@ -193,13 +204,15 @@
       if (!isSame) version++;
       const wants = { traces: Boolean(folds.side?.open), chains: Boolean(folds.chains?.open) };
       const shownState = { ...state, one: isSmall };
-      work({ state: shownState, serial: version, opened, wants, running: isRunning(), held: Boolean(dragged), calm: calm.matches });
+      work({ state: shownState, serial: version, opened, wants, running: isRunning(), held: Boolean(dragged),
+        calm: calm.matches });
       report();
     }
     function receive({ side, serial, picture }) {
       if (!sides[side] || sides[side].figure.hidden) return;
       const isShown = isAlone() ? ["posterior", "stored"].includes(picture.method) : picture.method === state[side];
-      if (!isShown || picture.mean.length !== Work.gridFor(state).length / (state.kind === "curve" ? 1 : 2)) return; // of before
+      // of before
+      if (!isShown || picture.mean.length !== Work.gridFor(state).length / (state.kind === "curve" ? 1 : 2)) return;
       [pictures[side], serials[side]] = [picture, serial];
       due ||= requestAnimationFrame(() => {
         due = 0;
@@ -234,7 +247,8 @@
         input.setAttribute("aria-valuetext", shownAs(name, value));
       }
       if (name === "set") open(complete({ ...written, width: state.width, left: state.left, right: state.right }));
-      else change(OF_DATA.includes(name) ? { ...written, points: pointsOf({ ...state, ...written }) } : written, isRange ? name : "");
+      else change(OF_DATA.includes(name) ? { ...written, points: pointsOf({ ...state, ...written }) } : written,
+        isRange ? name : "");
       if (SHOWN.includes(name)) paint();
     });
 
@@ -264,14 +278,16 @@
       tell();
     }
     const pointer = '<path class="playground-pointer" d="M-9,0H-3M3,0H9M0,-9V-3M0,3V9" visibility="hidden" />';
-    const shiftOf = (point) => `translate(${place(state.kind, point, point[3], state.zoom).join(" ")}) scale(${state.zoom === 1 ? 1 : 0.6})`;
+    const shiftOf = (point) =>
+      `translate(${place(state.kind, point, point[3], state.zoom).join(" ")}) scale(${state.zoom === 1 ? 1 : 0.6})`;
     function markOf(point, k, isNamed) {
       const [x, y, label, task] = point, kind = state.kind === "curve" ? "curve" : label;
       const of = (kind === "curve" ? "" : `, class ${label}`) + (task === undefined ? "" : `, task ${task + 1}`);
       const name = `Point ${k + 1} of ${state.points.length}${of}, at ${x}, ${y}`;
       const isOff = state.without && task === 0 ? "playground-off" : "";
       const named = isNamed ? `id="${id(`point-${k}`)}" role="img" aria-label="${name}"` : "";
-      return `<g ${named} data-k="${k}" class="${isOff}" transform="${shiftOf(point)}"><circle r="14" class="playground-reach" />
+      return `<g ${named} data-k="${k}" class="${isOff}" transform="${shiftOf(point)}">
+        <circle r="14" class="playground-reach" />
         <path d="${marks[kind]}" class="playground-point-${kind}" /></g>`;
     }
     function choose(k) {
@@ -319,12 +335,15 @@
       const said = [], size = Work.SIZES[state.kind], [limit] = limits[state.kind].map((most) => most * state.zoom);
       const at = (v) => Math.min(Math.max(Math.round(((v + limit) * (size - 1)) / (2 * limit)), 0), size - 1);
       for (const { figure, here, overlay: svg } of shown()) {
-        const picture = pictures[figure.dataset.side], n = state.kind === "curve" ? at(x) : (panel * size + at(y)) * size + at(x);
+        const picture = pictures[figure.dataset.side];
+        const n = state.kind === "curve" ? at(x) : (panel * size + at(y)) * size + at(x);
         if (!picture || root.dataset.veiled === "true") continue;
-        const value = picture.mean[n].toFixed(2), sd = state.kind === "curve" ? Math.sqrt(picture.epistemic[n]).toFixed(2) : "";
+        const value = picture.mean[n].toFixed(2);
+        const sd = state.kind === "curve" ? Math.sqrt(picture.epistemic[n]).toFixed(2) : "";
         here.textContent = sd ? `here ${value} ± ${sd}` : `here ${value}`;
         said.push(`${nameOf(picture)}: ${here.textContent}`);
-        svg.lastElementChild.setAttribute("transform", `translate(${place(state.kind, [x, y], panel, state.zoom).join(" ")})`);
+        svg.lastElementChild.setAttribute("transform",
+          `translate(${place(state.kind, [x, y], panel, state.zoom).join(" ")})`);
         svg.lastElementChild.setAttribute("visibility", "visible");
       }
       return said.join("; ");
@@ -358,7 +377,8 @@
         dragged.to = { x, y };
       });
       svg.addEventListener("pointerup", (event) => {
-        const { x, y, panel } = locate(event), held = dragged, isStill = pressed && Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]) <= 4;
+        const { x, y, panel } = locate(event), held = dragged;
+        const isStill = pressed && Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]) <= 4;
         const [label = 1] = state.points[chosen]?.slice(2) ?? [];
         dragged = pressed = null;
         if (held?.isFar) {
@@ -376,12 +396,14 @@
       dragged.before ??= state;
       state = { ...state, points: shifted(dragged.k, dragged.to.x, dragged.to.y) };
       dragged.to = null;
-      for (const { overlay: svg } of shown()) svg.children[dragged.k].setAttribute("transform", shiftOf(state.points[dragged.k]));
+      for (const { overlay: svg } of shown())
+        svg.children[dragged.k].setAttribute("transform", shiftOf(state.points[dragged.k]));
       send();
     }
     root.addEventListener("keydown", (event) => {
       const key = event.key.toLowerCase();
-      if (isSmall || !(event.ctrlKey || event.metaKey) || !["z", "y"].includes(key) || event.target.matches("input[type=number]")) return;
+      if (isSmall || !(event.ctrlKey || event.metaKey) || !["z", "y"].includes(key) ||
+        event.target.matches("input[type=number]")) return;
       if (key === "y" || event.shiftKey) go(future, past);
       else go(past, future);
       event.preventDefault();
@@ -407,7 +429,8 @@
     function tell() {
       const fill = { points: pointsTable, surface: surfaceTables, chains: chainsTable };
       for (const [name, make] of isSmall ? [] : Object.entries(fill)) {
-        const body = bodyOf(name), isUsed = body.contains(document.activeElement) && body.querySelector("input, select");
+        const body = bodyOf(name);
+        const isUsed = body.contains(document.activeElement) && body.querySelector("input, select");
         if (folds[name].open && !isUsed && (name === "points" || pictures.right)) body.innerHTML = make();
       }
     }
@@ -422,7 +445,8 @@
         const drop = `<button type="button" data-k="${k}" aria-label="Delete point ${k + 1}">Delete</button>`;
         return [k + 1, number(0, limit), number(1, height), ...more, drop];
       });
-      const columns = { classes: ["x₁", "x₂", "Class"], groups: ["x₁", "x₂", "Class", "Task"], curve: ["x", "y"] };
+      const columns = { classes: ["x₁", "x₂", "Class"], curve: ["x", "y"] };
+      columns.groups = [...columns.classes, "Task"];
       const head = ["Point", ...columns[state.kind], "Remove"];
       const points = tableOf("The points. What is changed here changes in the picture.", head, rows);
       return `${points}<button type="button">Add a point</button>`;
@@ -438,15 +462,18 @@
       else add(0, 0, 1, 0);
       bodyOf("points").innerHTML = pointsTable();
     });
-    const surfaceTables = () => shown().map(({ figure }) => pictures[figure.dataset.side]).filter(Boolean).map(surfaceTable).join("");
+    const surfaceTables = () =>
+      shown().map(({ figure }) => pictures[figure.dataset.side]).filter(Boolean).map(surfaceTable).join("");
     function surfaceTable(picture) {
-      const size = Work.SIZES[state.kind], [limit] = limits[state.kind].map((most) => most * state.zoom), of = nameOf(picture);
+      const size = Work.SIZES[state.kind], [limit] = limits[state.kind].map((most) => most * state.zoom),
+        of = nameOf(picture);
       const as = picture.method === "stored" ? "stored" : picture.settled ? "settled" : "not settled yet";
       const { mean: p, epistemic, aleatoric } = picture, at = (i) => ((2 * limit * i) / (size - 1) - limit).toFixed(1);
       if (state.kind === "curve") {
         const numbers = (i) => [p[i], Math.sqrt(epistemic[i]), Math.sqrt(epistemic[i] + aleatoric[i])];
         const rows = [0, 17, 33, 50, 67, 83, 100].map((i) => [at(i), ...numbers(i).map((v) => v.toFixed(2))]);
-        return tableOf(`${of}: curve and bands (${as}).`, ["x", "mean", "sd of the curve", "sd of a measurement"], rows);
+        return tableOf(`${of}: curve and bands (${as}).`, ["x", "mean", "sd of the curve", "sd of a measurement"],
+          rows);
       }
       const { panels } = shapeOf(state.kind), shares = [0.1, 0.3, 0.5, 0.7, 0.9];
       const picks = shares.map((share) => Math.round((size - 1) * share)), head = ["x₂", ...picks.map(at)];
@@ -464,7 +491,8 @@
       if (!how) return status.innerHTML || "No chains are shown.";
       if (!chains?.length) return "Too few new draws yet.";
       const list = (values) => Array.from(values, (value) => value.toPrecision(2)).join(", ");
-      const told = tableOf(`${how.number} draws of each chain, of which the last are kept.`, ["Quantity", "R-hat", "Effective sample size"],
+      const told = tableOf(`${how.number} draws of each chain, of which the last are kept.`,
+        ["Quantity", "R-hat", "Effective sample size"],
         chains.map(([name, rhat, size]) => [name, rhat.toFixed(2), size.toFixed(0)]));
       return `${told}<p>Acceptance of the four chains: ${list(how.acceptance)}. Step sizes: ${list(how.stepSize)}.
         Divergences: ${how.divergences}.</p>`;
@@ -495,16 +523,21 @@
       const open = shown().map(({ figure }) => figure.dataset.side);
       const done = open.every((side) => pictures[side]?.settled && serials[side] === version);
       for (const side of open) {
-        const picture = pictures[side], { bar, says } = sides[side], isReady = picture?.settled && serials[side] === version;
-        [bar.value, bar.dataset.done] = [isReady ? 1 : Math.max(picture?.settled ? 0 : (picture?.progress ?? 0), 0.03), Boolean(isReady)];
+        const picture = pictures[side], { bar, says } = sides[side];
+        const isReady = Boolean(picture?.settled && serials[side] === version);
+        const share = picture?.settled ? 0 : (picture?.progress ?? 0);
+        [bar.value, bar.dataset.done] = [isReady ? 1 : Math.max(share, 0.03), isReady];
         if (picture) says.textContent = saysOf(picture);
       }
       const { how } = posterior() ?? {}, isOfStored = pictures.right?.method === "stored";
-      const text = isOfStored ? `Stored, not sampled here: eight chains of the book's sampler, R-hat ${pictures.right.rhat.toFixed(2)} at most.` : how ? chainsLine(how, done) : "";
+      const ofStored = "Stored, not sampled here: eight chains of the book's sampler";
+      let text = how ? chainsLine(how, done) : "";
+      if (isOfStored) text = `${ofStored}, R-hat ${pictures.right.rhat.toFixed(2)} at most.`;
       if (status.textContent !== trouble + text) status.textContent = trouble + text;
       root.dataset.settled = isOfStored ? "stored" : done;
       if (done && !isDone) {
-        const each = open.map((side) => `${nameOf(pictures[side])}${saysOf(pictures[side]) && ` ${saysOf(pictures[side])}`}`);
+        const each = open.map((side) =>
+          `${nameOf(pictures[side])}${saysOf(pictures[side]) && ` ${saysOf(pictures[side])}`}`);
         spoken.textContent = `${trouble}${isOfStored ? text : `Settled: ${each.join("; ")}.`}`;
       }
       isDone = done;
@@ -513,11 +546,14 @@
     function chainsLine(how, done) {
       const { kind, tuned, number, draws, acceptance, spread, restored, long, moves, worth } = how;
       const percent = Math.round(100 * tuned), now = `${draws} of ${Work.SETTLED} a chain`;
-      const apart = `the chains' means differ by ${spread.toFixed(2)} at most`, rate = `acceptance ${(acceptance.reduce((a, b) => a + b) / acceptance.length).toFixed(2)}`;
-      const tuning = tuned < 1 ? `once the step size is tuned, ${percent} %` : now, first = done ? "Settled" : "Not settled";
+      const apart = `the chains' means differ by ${spread.toFixed(2)} at most`,
+        rate = `acceptance ${(acceptance.reduce((a, b) => a + b) / acceptance.length).toFixed(2)}`;
+      const tuning = tuned < 1 ? `once the step size is tuned, ${percent} %` : now;
+      const first = done ? "Settled" : "Not settled";
       if (restored) return `${first}: ${number} stored draws a chain; ${apart}.`;
       if (kind === "warm-up") return `Not settled: draws of the tuning; new ones: ${tuning}.`;
-      if (kind === "reweighted") return `${first}: draws from before the change, reweighted, worth ${worth.toFixed(0)}; ${apart}; new ones: ${tuning}.`;
+      const old = `draws from before the change, reweighted, worth ${worth.toFixed(0)}`;
+      if (kind === "reweighted") return `${first}: ${old}; ${apart}; new ones: ${tuning}.`;
       if (long && !moves) return `Not settled: chains that do not move agree on nothing; ${rate}.`;
       if (!long) return `Not settled: draws: ${now}; ${rate}.`;
       return `${first}: ${number} draws a chain; ${apart}; ${rate}.`;

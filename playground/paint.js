@@ -88,7 +88,8 @@ const Paint = (() => {
 
   /** Series [chain][draw] in a strip, all on one scale. */
   function traces(canvas, series) {
-    const [width, height] = [330, 120], ctx = context(canvas, width, height), all = series.flatMap((s) => Array.from(s));
+    const [width, height] = [330, 120], ctx = context(canvas, width, height),
+      all = series.flatMap((s) => Array.from(s));
     const [low, high] = [Math.min(...all), Math.max(...all)], length = series[0].length;
     const at = (v, i) => [(width * i) / (length - 1), height - 4 - ((height - 8) * (v - low)) / (high - low || 1)];
     series.forEach((chain, c) => lines(ctx, [Array.from(chain, at)], chainColours[c], 1));
@@ -128,8 +129,9 @@ const Paint = (() => {
         if (apart[panel * cells + n] > more.apart) hatched.push([i - 0.5, j - 0.5, i + 0.5, j + 0.5]);
       }
       lines(ctx, hatched.map(to), "#666", 1);
-      if (state.twenty && panels === 1) for (const one of members) lines(ctx, boundary(one), "rgba(20, 20, 20, 0.45)", 0.8);
-      else if (newest && panels === 1) lines(ctx, boundary(newest), "#444", 1, [3, 3]);
+      const single = state.twenty && panels === 1 ? members : [];
+      for (const one of single) lines(ctx, boundary(one), "rgba(20, 20, 20, 0.45)", 0.8);
+      if (!state.twenty && newest && panels === 1) lines(ctx, boundary(newest), "#444", 1, [3, 3]);
       lines(ctx, boundary(part), "black", 2);
       if (more.truth) lines(ctx, boundary(more.truth), "#00643F", 2.5, [8, 4]);
       Object.assign(ctx, { strokeStyle: "#888", lineWidth: 1, fillStyle: "#222", font: "18px sans-serif" });

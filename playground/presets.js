@@ -37,42 +37,51 @@ const PlaygroundPresets = (() => {
   /** Questions; maps stay veiled until one of the options is pressed, where that is possible. right: 1 to 3. */
   const quizzes = {
     "far-away": {
-      ask: "One network and the posterior of the same fifty points, seen from three times as far. Which still doubts in a corner?",
+      ask: "One network and the posterior of the same fifty points, seen from three times as far. Which still " +
+        "doubts in a corner?",
       options: ["One network", "The posterior", "Neither"], right: 2, veil: true,
-      answer: "One network says 0.99 or more in all four corners. The posterior does not in two of them: there it says about " +
-        "0.75, since its networks turn their boundaries differently where no point holds them.",
+      answer: "One network says 0.99 or more in all four corners. The posterior does not in two of them: there it " +
+        "says about 0.75, since its networks turn their boundaries differently where no point holds them.",
     },
     "signal-or-noise": {
-      ask: "Twenty-five points of a wave, noise 0.1, which both have to learn. Mean field is on the left. Where have its humps gone?",
+      ask: "Twenty-five points of a wave, noise 0.1, which both have to learn. Mean field is on the left. Where " +
+        "have its humps gone?",
       options: ["Nowhere: they are there", "Into the noise", "Outwards"], right: 2, veil: true,
-      answer: "Mean field takes the humps for noise: it learns a noise of about 0.5, five times the true one, and half a wave. " +
-        "The posterior finds the wave and a noise of 0.1. One weight cannot vary alone where several together make a hump, " +
-        "so a normal for each weight alone pays too much for them.",
+      answer: "Mean field takes the humps for noise: it learns a noise of about 0.5, five times the true one, and " +
+        "half a wave. The posterior finds the wave and a noise of 0.1. One weight cannot vary alone where " +
+        "several together make a hump, so a normal for each weight alone pays too much for them.",
     },
     "the-gap": {
-      ask: "Forty points of a wave, none in the middle, the noise known. Mean field is on the left. Whose band opens in the gap?",
+      ask: "Forty points of a wave, none in the middle, the noise known. Mean field is on the left. Whose band " +
+        "opens in the gap?",
       options: ["Mean field's as wide", "The posterior's more", "Mean field's more"], right: 2, veil: true,
-      answer: "The posterior's curve is uncertain by about 0.4 in the middle of the gap, mean field's by half of that; and to " +
-        "both sides of the points, where the posterior's band opens too, mean field's stays as it is.",
+      answer: "The posterior's curve is uncertain by about 0.4 in the middle of the gap, mean field's by half of " +
+        "that; and to both sides of the points, where the posterior's band opens too, mean field's stays as " +
+        "it is.",
     },
     "one-label": {
       ask: "Twelve points under N(0, 1). You flip one: which map moves more?",
       options: ["One network's", "The posterior's", "Both the same"], right: 1, veil: false,
-      answer: "One network's: by 0.10 on average over the twelve points, the posterior by 0.07. It is further for the six " +
-        "in the middle of the two arcs, and about the same for the six at their ends. Flip one, and read “moved by” under both maps.",
+      answer: "One network's: by 0.10 on average over the twelve points, the posterior by 0.07. It is further for " +
+        "the six in the middle of the two arcs, and about the same for the six at their ends. Flip one, and " +
+        "read “moved by” under both maps.",
     },
     "two-priors": {
-      ask: "The posterior twice: output weights of scale 1 on the left, 24 on the right. Which is right more often than it says?",
+      ask: "The posterior twice: output weights of scale 1 on the left, 24 on the right. Which is right more " +
+        "often than it says?",
       options: ["Scale 1", "Scale 24", "Neither"], right: 1, veil: true,
-      answer: "Scale 1: it says 0.82 and is right 0.85. It dares no bend, and is right less often than scale 24, which bends, " +
-        "says 0.90 and is right 0.90. And here one network wins against expectation: under N(0, 1) MAP gives fresh labels " +
-        "a better log score than the posterior, a loss of 0.36 against 0.38 (set both scales to 1, and MAP on the left).",
+      answer: "Scale 1: it says 0.82 and is right 0.85. It dares no bend, and is right less often than scale 24, " +
+        "which bends, says 0.90 and is right 0.90. And here one network wins against expectation: under N(0, " +
+        "1) MAP gives fresh labels a better log score than the posterior, a loss of 0.36 against 0.38 (set " +
+        "both scales to 1, and MAP on the left).",
     },
     "five-networks": {
-      ask: "Five networks, trained from five starts, and the posterior. Where do the five agree that the posterior does not?",
+      ask: "Five networks, trained from five starts, and the posterior. Where do the five agree that the " +
+        "posterior does not?",
       options: ["At the points", "Between the moons", "In empty corners"], right: 3, veil: true,
-      answer: "In two empty corners: the five say the same, 0.99 and more, where a quarter of the posterior's networks say the " +
-        "opposite. At the points the two maps differ by 0.04 on average. Five starts that end on nearly the same network are one opinion.",
+      answer: "In two empty corners: the five say the same, 0.99 and more, where a quarter of the posterior's " +
+        "networks say the opposite. At the points the two maps differ by 0.04 on average. Five starts that " +
+        "end on nearly the same network are one opinion.",
     },
   };
   for (const [name, quiz] of Object.entries(quizzes)) quiz.title = texts[name];

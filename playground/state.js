@@ -28,8 +28,8 @@ const PlaygroundState = (() => {
   sets.fifty = { text: "six tasks of fifty labels, stored", kind: "groups", make: () => fifty, isStored: true };
 
   /**
-   * Values of a state that no preset names. sds: of the weights by layer; group: of the tasks' weights, 0: learnt; left,
-   * right: methods of the two maps; other: output scale of the left one, 0: as the right one's; zoom: how far out.
+   * Values of a state that no preset names. sds: of the weights by layer; group: of the tasks' weights, 0: learnt;
+   * left, right: methods of the two maps; other: output scale of the left one, 0: as the right one's; zoom: how far.
    */
   const usual = { set: "twelve", count: 50, spread: 0.3, seed: 1, gap: false, width: 5, step: 1, noise: 0 };
   Object.assign(usual, { group: 0.3, without: false, far: false, left: "map", right: "posterior", other: 0, zoom: 1 });
@@ -77,7 +77,8 @@ const PlaygroundState = (() => {
   }
   /** Inputs at which predictions are drawn: of a curve a line, of classes a square of size x size for each panel. */
   function gridOf(kind, size, zoom = 1) {
-    const limit = zoom * limits[kind][0], line = Array.from({ length: size }, (_, i) => -limit + (2 * limit * i) / (size - 1));
+    const limit = zoom * limits[kind][0], line = Array.from({ length: size }, (_, i) =>
+      -limit + (2 * limit * i) / (size - 1));
     const plane = () => line.flatMap((y) => line.flatMap((x) => [x, y]));
     return Float64Array.from(kind === "curve" ? line : Array.from({ length: shapeOf(kind).panels }, plane).flat());
   }
@@ -98,12 +99,14 @@ const PlaygroundState = (() => {
   const UNIT = 1 / 2048; // of a stored weight
   /** Draws [chain][draw][weight] as text, two bytes a weight, and back. */
   function pack(positions) {
-    const all = Int16Array.from(positions.flat().flatMap((one) => Array.from(one, (value) => Math.round(value / UNIT))));
+    const all = Int16Array.from(positions.flat().flatMap((one) =>
+      Array.from(one, (value) => Math.round(value / UNIT))));
     return btoa(Array.from(new Uint8Array(all.buffer), (byte) => String.fromCharCode(byte)).join(""));
   }
   function unpack({ text, size, chains, ...others }) {
     const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)), all = new Int16Array(bytes.buffer);
-    const draws = all.length / size / chains, row = (k) => Float64Array.from(all.subarray(k * size, (k + 1) * size), (v) => v * UNIT);
+    const draws = all.length / size / chains, row = (k) => Float64Array.from(all.subarray(k * size, (k + 1) * size),
+      (v) => v * UNIT);
     const of = (c) => Array.from({ length: draws }, (_, i) => row(c * draws + i));
     return { ...others, positions: Array.from({ length: chains }, (_, c) => of(c)) };
   }
@@ -152,6 +155,7 @@ const PlaygroundState = (() => {
   }
 
   const drawing = { SIDE, limits, shapeOf, cornerOf, place, gridOf };
-  return { drawing, sets, presets, stills, complete, pointsOf, storedOf, farStart, targetOf, pack, unpack, encode, decode };
+  return { drawing, sets, presets, stills, complete, pointsOf, storedOf, farStart, targetOf, pack, unpack, encode,
+    decode };
 })();
 if (typeof module !== "undefined") module.exports = PlaygroundState;

@@ -1,11 +1,13 @@
 /**
- * Static pictures of presets, for pages without scripts, and draws for the first picture: node playground/still.js FOLDER
+ * Static pictures of presets, for pages without scripts, and draws for the first picture: node playground/still.js
+ * FOLDER
  * writes NAME.svg of each, and draws.json.
  */
 "use strict";
 const [fs, path] = [require("node:fs"), require("node:path")];
 const [Playground, Diagnostics] = [require("./engine.js"), require("./diagnostics.js")];
-const [State, Paint] = [require("./state.js"), require("./paint.js")], [Methods, Work] = [require("./methods.js"), require("./work.js")];
+const [State, Paint] = [require("./state.js"), require("./paint.js")],
+  [Methods, Work] = [require("./methods.js"), require("./work.js")];
 const { SIDE, shapeOf, cornerOf, gridOf } = State.drawing;
 const SIZES = { classes: 25, groups: 13, curve: 61 }, ROUNDS = 500;
 const round = (v) => +v.toFixed(1), filled = (d, fill) => `<path d="${d}" fill="${fill}"/>`;
@@ -51,17 +53,22 @@ function panel(state, p, index, size, place) {
 function pair(state, draws) {
   const size = SIZES.classes, grid = gridOf("classes", size), target = State.targetOf(state), shift = SIDE + 20;
   const place = (point, index) => State.drawing.place("classes", point, index).map(round);
-  const fitting = Methods.fit("map", target, grid), sampler = Playground.sampler(target), table = Diagnostics.predictionTable(grid);
+  const fitting = Methods.fit("map", target, grid), sampler = Playground.sampler(target),
+    table = Diagnostics.predictionTable(grid);
   let step = fitting.next();
   while (!step.done) step = fitting.next();
   sampler.restore(State.unpack(draws));
   table.update(sampler.shown().draws, target);
-  const maps = [step.value.mean, table.average(sampler.shown().draws).mean].map((p) => panel(state, p, 0, size, place).join("\n"));
-  const title = (text, left) => `<text x="${left}" y="-10" font-family="sans-serif" font-size="18" fill="#222">${text}</text>`;
-  const both = [title(Methods.names.map, 0), maps[0], title(Methods.names.posterior, shift), `<g transform="translate(${shift} 0)">${maps[1]}</g>`];
+  const maps = [step.value.mean, table.average(sampler.shown().draws).mean].map((p) =>
+    panel(state, p, 0, size, place).join("\n"));
+  const title = (text, left) =>
+    `<text x="${left}" y="-10" font-family="sans-serif" font-size="18" fill="#222">${text}</text>`;
+  const both = [title(Methods.names.map, 0), maps[0], title(Methods.names.posterior, shift),
+    `<g transform="translate(${shift} 0)">${maps[1]}</g>`];
   const ground = `<path d="M-2-30h${2 * SIDE + 24}v${SIDE + 32}h-${2 * SIDE + 24}z" fill="white"/>`;
   const box = `viewBox="-2 -30 ${2 * SIDE + 24} ${SIDE + 32}"`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" ${box} shape-rendering="crispEdges">\n${[ground, ...both].join("\n")}\n</svg>\n`;
+  const opening = `<svg xmlns="http://www.w3.org/2000/svg" ${box} shape-rendering="crispEdges">`;
+  return `${[opening, ground, ...both].join("\n")}\n</svg>\n`;
 }
 
 /** Of the first picture: 200 draws of each chain, one of five, and what the chains have learnt. */

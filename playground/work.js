@@ -8,7 +8,8 @@ const Work = (() => {
   const { drawing, storedOf, farStart, targetOf } = here ? PlaygroundState : require("./state.js");
   const SETTLED = 150; // draws of each chain, or what older ones are worth in all, from which on a picture is settled
   const MOVING = 0.01; // mean acceptance of every chain from which on chains move: those that stand still agree, too
-  const APART = 0.2; // a probability by which chains may differ: of a label, or of any event of a measurement; more: hatched
+  // a probability by which chains may differ: of a label, or of any event of a measurement; more: hatched
+  const APART = 0.2;
   const FAR_STEP = 0.02; // taken for the learnt step size where chains start far out, and none has been learnt
   const ENOUGH = 1000; // draws of each chain after which the sampler rests
   const SIZES = { classes: 25, groups: 13, curve: 101 }; // points of a grid's side
@@ -27,14 +28,15 @@ const Work = (() => {
   const gridFor = ({ kind, zoom }) => drawing.gridOf(kind, SIZES[kind], zoom);
   const freshOf = (state) => (data.isKnown(state) ? data.fresh(state) : null);
   const scored = (state, average) => data.score(freshOf(state).y, average, state.kind === "curve");
-  /** How far apart two unit normals may be said to be: the largest difference of an event's probability (Pollard 2002). */
+  /** The largest difference of an event's probability between two unit normals at a distance. */
   const overlap = (distance) => Math.tanh(0.4 * distance); // 2 Phi(distance / 2) - 1, to 0.01
 
   /** Mean absolute move of a map from its last settled one, if both are of the same places. */
   function movement() {
     let last = null, key = "";
     return (now, newKey) => {
-      const moved = last?.length === now.length && key === newKey ? mean(last.map((p, n) => Math.abs(p - now[n]))) : null;
+      const moved = last?.length === now.length && key === newKey ?
+        mean(last.map((p, n) => Math.abs(p - now[n]))) : null;
       [last, key] = [now, newKey];
       return moved;
     };
@@ -62,7 +64,8 @@ const Work = (() => {
     }
     function finish(all) {
       const count = gridFor(state).length / (state.kind === "curve" ? 1 : 2);
-      const part = (from, to) => Object.fromEntries(["mean", "epistemic", "aleatoric"].map((name) => [name, all[name].slice(from, to)]));
+      const part = (from, to) => Object.fromEntries(["mean", "epistemic", "aleatoric"].map((name) =>
+        [name, all[name].slice(from, to)]));
       moved = move(all.mean.slice(0, count), gridKey(state));
       const score = all.mean.length > count ? scored(state, part(count)) : null;
       return { ...part(0, count), members: all.members.map((p) => p.slice(0, count)), score };
@@ -96,7 +99,8 @@ const Work = (() => {
       keys = { fit: fitKey(state), grid: gridKey(state), begin: `${kind} ${width} ${far} ${far && step}`, step };
       if (old.grid !== keys.grid) {
         table = predictionTable(gridFor(state));
-        scores = freshOf(state) ? predictionTable(freshOf(state).x, 5) : null; // one draw of five is enough for two digits
+        // one draw of five is enough for two digits
+        scores = freshOf(state) ? predictionTable(freshOf(state).x, 5) : null;
       }
       if (isNewest || old.begin !== keys.begin) return begin();
       if (old.step !== step) {
@@ -120,7 +124,8 @@ const Work = (() => {
         allowed = 6 * performance.now() - 5 * begun; // weighing old draws again takes a sixth of the time at most
       }
       const left = end - performance.now();
-      if (!rests()) sampler.advance({ milliseconds: isHeld ? left / 4 : left / 2 }); // while held, all is soon out of date
+      // while held, all is soon out of date
+      if (!rests()) sampler.advance({ milliseconds: isHeld ? left / 4 : left / 2 });
       const { draws, next: following } = sampler.shown();
       missing = table.update(draws, target, { milliseconds: left / 4 });
       if (following !== draws) missing += table.update(following, target, { milliseconds: left / 8 });
@@ -140,24 +145,30 @@ const Work = (() => {
       const apart = average.mean.map((_, n) => apartAt(average, n)), spread = Math.max(...apart);
       const { tuned, acceptance, stepSize, divergences } = sampler.state(), number = Math.min(...draws.made);
       const moves = Math.min(...acceptance) >= MOVING || kind === "reweighted";
-      const long = isLong() || settled || (kind === "reweighted" && worth >= SETTLED), now = long && moves && spread <= APART;
+      const long = isLong() || settled || (kind === "reweighted" && worth >= SETTLED);
+      const now = long && moves && spread <= APART;
       if (now && !settled && !missing) moved = move(average.mean, keys.grid);
       settled = now && (settled || !missing);
       const score = scores && has(scores) ? scored(state, scores.average(draws, weights)) : null;
-      const tuning = Math.min(numDraws() / SETTLED, 1), progress = (2 * Math.min(tuned, 1) + (tuned < 1 ? 0 : tuning)) / 3;
+      const drawn = tuned < 1 ? 0 : Math.min(numDraws() / SETTLED, 1), progress = (2 * Math.min(tuned, 1) + drawn) / 3;
       const ids = Array.from(draws.id).filter((id) => id && table.of(id)).sort((a, b) => b - a);
-      const members = ids.filter((_, i) => i % Math.max(1, Math.floor(ids.length / 20)) === 0).slice(0, 20).map(table.of);
+      const every = Math.max(1, Math.floor(ids.length / 20));
+      const members = ids.filter((_, i) => i % every === 0).slice(0, 20).map(table.of);
       const { epistemic, aleatoric } = average, newest = kind === "reweighted" || settled ? null : table.of(ids[0]);
-      const found = { method: "posterior", mean: average.mean, epistemic, aleatoric, members, newest, score, settled, progress, moved };
-      const how = { kind, tuned, number, draws: numDraws(), acceptance, stepSize, divergences, spread, worth, restored, long, moves };
+      const found = { method: "posterior", mean: average.mean, epistemic, aleatoric, members, newest, score, settled,
+        progress, moved };
+      const how = { kind, tuned, number, draws: numDraws(), acceptance, stepSize, divergences, spread, worth,
+        restored, long, moves };
       const traces = wants.traces && number > 10 ? series(draws, (row) => draws.logDensity[row]) : null;
-      return { ...found, how, apart: long && moves ? apart : null, traces, chains: wants.chains ? diagnose(draws, kind, apart) : null };
+      const chains = wants.chains ? diagnose(draws, kind, apart) : null;
+      return { ...found, how, apart: long && moves ? apart : null, traces, chains };
     }
     /** R-hat and effective sample size of the log density, and of the prediction where the chains differ most. */
     function diagnose(draws, kind, apart) {
       if (!["fresh", "imposed"].includes(kind) || Math.min(...draws.made) < 20) return [];
       const most = apart.indexOf(Math.max(...apart));
-      const p = series(draws, (row) => table.of(draws.id[row])?.[most] ?? NaN), isWhole = p.every((chain) => chain.every(Number.isFinite));
+      const p = series(draws, (row) => table.of(draws.id[row])?.[most] ?? NaN),
+        isWhole = p.every((chain) => chain.every(Number.isFinite));
       const all = [["log density", series(draws, (row) => draws.logDensity[row])]];
       if (isWhole) all.push(["prediction where the chains differ most", p]);
       return all.map(([name, s]) => [name, rhat(s), effectiveSampleSize(s)]);
@@ -179,7 +190,8 @@ const Work = (() => {
     const set = (next) => [state, isNew] = [next, true];
     function picture() {
       const { mean: p, rhat: r } = storedOf(state);
-      return { method: "stored", mean: p, settled: true, rhat: r, progress: 1, moved: null, members: [], newest: null, apart: null };
+      return { method: "stored", mean: p, settled: true, rhat: r, progress: 1, moved: null, members: [], newest: null,
+        apart: null };
     }
     return { set, work: () => false, picture, changed: () => isNew && !(isNew = false), rests: () => true };
   }
@@ -191,8 +203,9 @@ const Work = (() => {
   }
 
   /**
-   * All work of a playground. handle({state, serial, wants, running, held, calm}) takes what the page says, serial to come
-   * back with every picture; a new `opened` begins anew. slice(milliseconds) works, and says whether more is to be done.
+   * All work of a playground. handle({state, serial, opened, wants, running, held, calm}) takes what the page says: serial
+   * comes back with every picture, and a new `opened` begins anew. slice(milliseconds) works, and says whether more is
+   * to be done.
    * @param {function} post called with {side, serial, picture} when there is a new one
    * @param {?object} stored {key, positions, stepSize, acceptance}: draws of one state, made before
    */
@@ -214,7 +227,8 @@ const Work = (() => {
       if (said.running === false) return false;
       let isBusy = false;
       for (const [, { view }] of open)
-        isBusy = view.work(performance.now() + (begun + milliseconds - performance.now()) / open.length, said.held) || isBusy;
+        isBusy = view.work(performance.now() + (begun + milliseconds - performance.now()) / open.length, said.held) ||
+          isBusy;
       for (const [side, { view }] of all) {
         if (!view.changed(said.calm)) continue;
         const now = performance.now(), picture = view.picture(said.wants);
