@@ -95,7 +95,7 @@
   function mount(root) {
     const isSmall = root.dataset.size === "small", serial = ++instances, id = (name) => `playground-${serial}-${name}`;
     let initial, state, grid, truth = null, pictures = {}, serials = {}, chosen = 0, paused = false, seen = false;
-    let dragged = null, pressed = null, quiz = null, isDone = false, trouble = "", version = 0, opened = 0, due = 0;
+    let dragged = null, pressed = null, quiz = null, isDone = false, trouble = "", version = 0, since = 0, opened = 0, due = 0;
     let past = [], future = [], lastChange = "";
 
     root.innerHTML = PlaygroundParts; // page.html; a small one has less
@@ -147,7 +147,7 @@
     function open(whole, asked = null) {
       initial ??= whole;
       [state, chosen, quiz, past, future, lastChange] = [whole, 0, asked, [], [], ""];
-      [pictures, opened] = [{}, opened + 1];
+      [pictures, opened, since] = [{}, opened + 1, version + 1];
       refresh();
       ask();
     }
@@ -209,7 +209,7 @@
       report();
     }
     function receive({ side, serial, picture }) {
-      if (!sides[side] || sides[side].figure.hidden) return;
+      if (serial < since || !sides[side] || sides[side].figure.hidden) return;
       const isShown = isAlone() ? ["posterior", "stored"].includes(picture.method) : picture.method === state[side];
       // of before
       if (!isShown || picture.mean.length !== Work.gridFor(state).length / (state.kind === "curve" ? 1 : 2)) return;

@@ -203,8 +203,8 @@ const Work = (() => {
   }
 
   /**
-   * All work of a playground. handle({state, serial, opened, wants, running, held, calm}) takes what the page says: serial
-   * comes back with every picture, and a new `opened` begins anew. slice(milliseconds) works, and says whether more is
+   * All work of a playground. handle({state, serial, opened, wants, running, held, calm}) takes what the page says:
+   * serial comes back with every picture, and a new `opened` begins anew. slice(milliseconds) works, and says whether more is
    * to be done.
    * @param {function} post called with {side, serial, picture} when there is a new one
    * @param {?object} stored {key, positions, stepSize, acceptance}: draws of one state, made before

@@ -1,5 +1,7 @@
-"""The playground's JavaScript, under Node: its own tests; densities, methods and diagnostics against
-JAX's and ArviZ's in double precision; and posterior means against those of the book's sampler."""
+"""The playground's JavaScript, under Node: its own tests; densities, methods and diagnostics
+against JAX's and ArviZ's in double precision; and posterior means against those of the book's
+sampler.
+"""
 
 from helpers import data, densities, hierarchical, mcmc, networks, training
 from helpers.diagnostics import arviz, standard_error, summarize
@@ -330,9 +332,7 @@ def test_mean_field_climbs_the_elbo_as_optax_does(fitting):
 
     noise = np.reshape(found["noise"], (settings["steps"], settings["particles"], size))
     expected = np.asarray(climb(start, noise))
-    np.testing.assert_allclose(
-        [found["middle"], found["logSd"]], expected, rtol=PATH, atol=PATH
-    )
+    np.testing.assert_allclose([found["middle"], found["logSd"]], expected, rtol=PATH, atol=PATH)
 
 
 def test_the_truth_of_moons_is_the_books():

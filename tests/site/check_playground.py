@@ -1,5 +1,8 @@
 """The playground in a browser: pointer, keys, links, tables, what it says, and when it stops."""
 
+import json
+import re
+
 import pytest
 from chapters import ROOT, pages
 from check_site import DESKTOP, PHONE, SITE
@@ -11,14 +14,16 @@ SMALL = [
     if 'data-size="small"' in (ROOT / page).read_text()
 ]
 STATE = "document.querySelector('.playground').playground.state()"
-MADE = "document.querySelector('.playground').playground.sampler().shown().next.made"
-DRAWS = f"Math.max(...{MADE})"
+PICTURE = "document.querySelector('.playground').playground.picture()"
+LEFT = PICTURE.replace("()", "('left')")
+DRAWS = f"({PICTURE}?.how.number ?? 0)"  # of each chain
+OVERLAY = ".playground-stage svg[tabindex]"
 
 
 def ready(page, selector=".playground"):
     """Scroll to it, and wait until it is there."""
     page.locator(selector).first.evaluate("root => root.scrollIntoView()")
-    page.wait_for_selector(f"{selector} .playground-status")
+    page.wait_for_selector(f"{selector} .playground-maps")
     return page
 
 
@@ -41,45 +46,123 @@ def playground(open_page):
 
 
 def test_it_settles_and_says_so_once(playground):
-    """It counts draws until they agree, announces that once, then rests; a change begins anew."""
+    """The first picture is of stored draws; other points are sampled until chains agree, which is
+    announced once; then it rests; a change begins anew.
+    """
     page = playground()
+    settled(page)
+    assert "stored draws" in page.locator(".playground-status").inner_text()
+    says = page.locator(".playground-says").all_inner_texts()
+    assert all(re.fullmatch(r"says 0\.\d\d, is right 0\.\d\d", text) for text in says)
+    page = playground("flip-12")
     settled(page)  # or what it says before Reset is counted with what it says after
     page.evaluate(
         "() => { window.said = []; new MutationObserver(() => said.push(1))"
         ".observe(document.querySelector('.playground-spoken'), {childList: true}) }"
     )
     page.get_by_role("button", name="Reset").click()
+    page.wait_for_selector(".playground[data-settled=false]")
     settled(page)
-    until(page, f"Math.min(...{MADE}) >= 1000")
+    until(page, f"{DRAWS} >= 1000")
     assert "the chains' means differ by" in page.locator(".playground-status").inner_text()
     assert page.evaluate("said.length") == 1
     page.wait_for_timeout(500)
     resting = page.evaluate(DRAWS)
     page.wait_for_timeout(500)
     assert page.evaluate(DRAWS) == resting
-    page.locator(".playground-stage svg").focus()
+    page.locator(OVERLAY).focus()
     page.keyboard.press("f")
     page.wait_for_selector(".playground[data-settled=false]")
     settled(page)
     until(page, "said.length === 2")
-    assert "moved by" in page.locator(".playground-status").inner_text()
+    for text in page.locator(".playground-says").all_inner_texts():
+        assert "moved by" in text
     assert page.faults == []
+
+
+def test_a_flip_is_undone_and_done_again(playground):
+    """Stored draws come back with the points; a bar runs only meanwhile; methods change by menu."""
+    page = playground()
+    settled(page)
+    before = page.evaluate(f"PlaygroundState.encode({STATE})")
+    page.locator(OVERLAY).focus()
+    page.keyboard.press("PageDown")
+    here = page.locator(".playground-here").all_inner_texts()
+    assert all(re.fullmatch(r"here 0\.\d\d|here 1\.00", text) for text in here) and len(here) == 2
+    assert "The posterior: here" in page.locator(".playground-spoken").inner_text()
+    page.keyboard.press("f")
+    page.wait_for_selector(".playground[data-settled=false]")
+    settled(page)
+    flipped = page.evaluate(f"PlaygroundState.encode({STATE})")
+    page.keyboard.press("Control+z")
+    assert page.evaluate(f"PlaygroundState.encode({STATE})") == before
+    page.wait_for_selector(".playground-status:has-text('stored draws')")
+    page.get_by_role("button", name="Redo").click()
+    assert page.evaluate(f"PlaygroundState.encode({STATE})") == flipped
+    assert page.get_by_role("button", name="Redo").is_disabled()
+    for name in ("ensemble", "laplace", "meanfield", "prior", "posterior"):
+        page.get_by_label("Method of the left map").select_option(name)
+        until(page, f"{LEFT}?.method === {name!r}")
+    settled(page)
+    assert page.locator(".playground progress:visible").count() == 0
+    page.get_by_label("Truth").check()
+    page.get_by_label("Twenty networks").check()
+    assert page.evaluate(STATE)["truth"] and page.evaluate(STATE)["twenty"]
+    assert page.faults == []
+
+
+def test_questions_veil_the_maps_until_they_are_answered(playground):
+    """Six settings ask; an answer lifts the veil and is spoken; other settings ask nothing."""
+    page = playground()
+    names = page.evaluate("PlaygroundPresets.rows.of['Predict first']")
+    assert len(names) == 6
+    for name in names:
+        page.locator(f".playground-presets a[href='#{name}']").click()
+        quiz = page.evaluate(f"PlaygroundPresets.quizzes[{name!r}]")
+        page.wait_for_selector(f".playground-ask:has-text({json.dumps(quiz['title'])})")
+        canvas = page.locator(".playground-map canvas").first
+        assert canvas.is_visible() != quiz["veil"]
+        buttons = page.locator(".playground-options button")
+        assert buttons.all_inner_texts() == quiz["options"]
+        buttons.nth(quiz["right"] - 1).click()
+        assert page.locator(".playground-answer").inner_text().startswith("Yes. ")
+        buttons.nth(quiz["right"] % 3).click()
+        assert page.locator(".playground-answer").inner_text().startswith("No: ")
+        assert canvas.is_visible()
+    page.locator(".playground-presets a[href='#start']").click()
+    page.wait_for_selector(".playground-quiz", state="hidden")
+    assert page.faults == []
+
+
+def test_the_first_screen_is_the_playground(open_page):
+    """Both maps, what they say and the controls are there without scrolling; on a phone the first
+    map is.
+    """
+    page = open_page(PAGE, viewport={"width": 1440, "height": 900})
+    page.wait_for_selector(".playground-maps")
+    for one in (".playground-says >> nth=1", "text=Truth", "text=Undo"):
+        box = page.locator(f".playground >> {one}").bounding_box()
+        assert box["y"] + box["height"] < 900
+    page = open_page(PAGE, **PHONE)
+    page.wait_for_selector(".playground-maps")
+    box = page.locator(".playground-stage").first.bounding_box()
+    assert box["y"] + box["height"] < 844
 
 
 def test_points_by_keys(playground):
     """One tab stop; keys choose, move, flip, delete and insert; the table mirrors it, and edits
     there are made here.
     """
-    page = playground()
+    page = playground("flip-12")
     assert page.locator(".playground-stage [tabindex]").count() == 1
     page.locator(".playground summary", has_text="Points as a table").click()
-    page.locator(".playground-stage svg").focus()
+    page.locator(OVERLAY).focus()
     before = page.evaluate(STATE)["points"]
     for key in ("PageDown", "ArrowRight", "ArrowUp", "f"):
         page.keyboard.press(key)
     x, y, label = before[1]
     assert page.evaluate(STATE)["points"][1] == pytest.approx([x + 0.1, y + 0.1, 1 - label])
-    chosen = page.locator(".playground-stage svg").get_attribute("aria-activedescendant")
+    chosen = page.locator(OVERLAY).get_attribute("aria-activedescendant")
     assert (
         page.locator(f"#{chosen}")
         .get_attribute("aria-label")
@@ -102,14 +185,14 @@ def test_points_by_keys(playground):
 
 
 def test_points_by_pointer(playground):
-    """A drag moves a point, a click flips it; where clicks add points, one is added where it was
-    clicked.
+    """A drag moves a point, a click flips or deletes it; on empty ground it adds one, in either
+    map.
     """
-    page = playground()
+    page = playground("flip-12")
     before = page.evaluate(STATE)["points"]
 
     def middle(k):
-        box = page.locator(".playground-stage g").nth(k).bounding_box()
+        box = page.locator(f"{OVERLAY} g").nth(k).bounding_box()
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
     x, y = middle(0)
@@ -122,13 +205,18 @@ def test_points_by_pointer(playground):
     page.mouse.up()
     x_new, y_new = middle(0)
     assert (x_new, y_new) == pytest.approx((x + 60, y + 30), abs=2)
-    page.locator(".playground summary", has_text="Data, network and prior").click()
-    page.get_by_label("A click or tap").select_option("1")
-    stage = page.locator(".playground-stage").bounding_box()
+    stage = page.locator(".playground-stage").nth(1).bounding_box()
     page.mouse.click(stage["x"] + stage["width"] / 2, stage["y"] + stage["height"] * 0.95)
     points = page.evaluate(STATE)["points"]
     assert len(points) == 13
-    assert points[-1] == pytest.approx([0, -2.7, 1], abs=0.05)
+    assert points[-1] == pytest.approx([0, -2.7, points[0][2]], abs=0.05)
+    box = page.locator(".playground-stage").first.bounding_box()  # the left map takes clicks, too
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.95)
+    assert page.evaluate(STATE)["points"][-1][2] == 1 - points[0][2]
+    page.locator(".playground summary", has_text="Data, network and prior").click()
+    page.get_by_label("A click on a point").select_option("delete")
+    page.mouse.click(*middle(0))
+    assert len(page.evaluate(STATE)["points"]) == 12
     assert page.faults == []
 
 
@@ -155,7 +243,6 @@ def test_the_link_holds_what_is_shown(playground):
         page = playground(broken)
         page.wait_for_selector(".playground-status:has-text('can not be opened')")
     settled(page)
-    until(page, f"Math.min(...{MADE}) >= 1000")
     page.wait_for_timeout(500)  # at rest it says so, too
     page.evaluate("() => { location.hash = 'width=3' }")
     page.wait_for_selector(".playground-status:has-text('given numbers')")
@@ -164,7 +251,7 @@ def test_the_link_holds_what_is_shown(playground):
 
 def test_controls_do_what_they_say(playground):
     """Every data set and every width runs; sliders speak; the prior's scale keeps the points."""
-    page = playground()
+    page = playground("flip-12")
     page.locator(".playground summary", has_text="Data, network and prior").click()
     slider = page.get_by_label("Scale σ of the output weights")
     slider.fill("8")
@@ -183,11 +270,11 @@ def test_controls_do_what_they_say(playground):
     ):
         page.get_by_label("Data set", exact=True).select_option(name)
         until(page, f"PlaygroundState.sets[{STATE}.set].text === {name!r}")
-        until(page, "document.querySelector('.playground').playground.average() !== null")
+        until(page, f"{PICTURE} !== null")
     for title in ("What is shown, as a table", "How the chains agree: R-hat"):
         page.locator(".playground summary", has_text=title).click()
     page.wait_for_selector(".playground table:has-text('R-hat')", timeout=60_000)
-    assert page.locator(".playground table:has-text('sd of the curve') tbody tr").count() == 7
+    assert page.locator(".playground table:has-text('sd of the curve') tbody tr").count() == 14
     assert page.faults == []
 
 
@@ -199,20 +286,18 @@ def test_stored_surfaces_say_that_they_are(playground):
     page.wait_for_selector(
         ".playground[data-settled=stored] .playground-status:has-text('Stored, not sampled here')"
     )
-    known = page.evaluate("[...document.querySelector('.playground').playground.average().mean]")
+    known = page.evaluate(f"[...{PICTURE}.mean]")
     page.get_by_label("Scale σ of the group").fill("0")
     page.get_by_label("Task 1 loses its labels").check()
-    until(
-        page, f"document.querySelector('.playground').playground.average().mean[80] !== {known[80]}"
-    )
-    page.locator(".playground-stage svg").focus()
+    until(page, f"{PICTURE}.mean[80] !== {known[80]}")
+    page.locator(OVERLAY).focus()
     for key in ("f", "Delete", "Insert", "ArrowUp"):
         page.keyboard.press(key)
     assert page.evaluate(f"{STATE}.points.length") == 300
-    assert page.evaluate(DRAWS) == 0
+    assert page.evaluate(f"{PICTURE}.method") == "stored"
     page.locator(".playground summary", has_text="Data, network and prior").click()
     assert page.get_by_label("Units a hidden layer").count() == 0
-    for text in ("A click or tap", "Points as a table"):
+    for text in ("A click on a point", "Points as a table"):
         assert not page.get_by_text(text, exact=True).is_visible()
     page.locator(".playground summary", has_text="What is shown, as a table").click()
     page.wait_for_selector(".playground table:has-text('task 6 (stored)')")
@@ -232,9 +317,10 @@ def test_it_stops_when_told_and_out_of_sight(playground):
             page.evaluate(
                 "() => new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))"
             )
+        page.wait_for_timeout(200)  # what was under way in the Worker
         reset.evaluate("button => button.click()")  # where it is, without scrolling
         page.wait_for_timeout(500)
-        return page.evaluate(DRAWS) == 0
+        return page.evaluate(f"{PICTURE} === null")
 
     buttons.get_by_role("button", name="Pause").click()
     assert begun_anew_it_rests()
@@ -248,21 +334,24 @@ def test_it_stops_when_told_and_out_of_sight(playground):
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
 def test_reduced_motion_draws_once(open_page, motion):
-    """Nothing is drawn before there are enough draws, if a reader asks for less motion; else at
-    once.
+    """No posterior is drawn before there are enough draws, if a reader asks for less motion; else
+    at once.
     """
-    page = ready(open_page(PAGE, reduced_motion=motion, **DESKTOP))
-    first = page.evaluate(
-        """() => new Promise(resolve => {
-             const { average, sampler } = document.querySelector('.playground').playground
-             const found = () => [sampler().shown().kind, sampler().state().draws]
-             const look = () => average() ? resolve(found()) : setTimeout(look)
-             document.querySelector('.playground-buttons button:last-of-type').click() // Reset
+    page = ready(open_page(f"{PAGE}#flip-12", reduced_motion=motion, **DESKTOP))
+    page.evaluate(
+        """() => {
+             window.first = null
+             document.querySelector('.playground-buttons [data-does=reset]').click()
+             const look = () => {
+               const picture = document.querySelector('.playground').playground.picture()
+               picture ? (window.first = [picture.how.kind, picture.how.draws]) : setTimeout(look)
+             }
              look()
-           })"""
+           }"""
     )
     settled(page)
-    assert (first[0] == "fresh" and first[1] >= 150) == (motion == "reduce")
+    kind, draws = page.evaluate("window.first")
+    assert (kind == "fresh" and draws >= 150) == (motion == "reduce")
 
 
 @pytest.mark.parametrize("path", [PAGE, *SMALL])
@@ -292,9 +381,9 @@ def test_a_small_one_has_one_control_and_leads_on(open_page, path):
     page = ready(open_page(path, **PHONE))
     root = page.locator(".playground")
     assert root.locator("input, select").count() == 1
-    until(page, "document.querySelector('.playground').playground.average() !== null")
+    until(page, f"{PICTURE} !== null")
     state = page.evaluate(STATE)
-    stage = root.locator(".playground-stage svg")
+    stage = root.locator(OVERLAY)
     touch = stage.evaluate(
         "svg => [svg, svg.firstChild].map(part => getComputedStyle(part).touchAction)"
     )
