@@ -22,7 +22,8 @@ SETTINGS = {
 }
 MEASURE = """async () => {
   const root = document.querySelector('.playground'), { picture } = root.playground
-  const overlay = root.querySelector('svg[tabindex]'), slider = root.querySelector('input[type=range]')
+  const overlay = root.querySelector('svg[tabindex]')
+  const slider = root.querySelector('[data-name=output]')
   const wait = (ms) => new Promise(resolve => setTimeout(resolve, ms))
   const settle = async () => {
     const isDone = ({ kind, number, restored }) => kind === 'fresh' && (restored || number >= 1000)

@@ -95,7 +95,8 @@
   function mount(root) {
     const isSmall = root.dataset.size === "small", serial = ++instances, id = (name) => `playground-${serial}-${name}`;
     let initial, state, grid, truth = null, pictures = {}, serials = {}, chosen = 0, paused = false, seen = false;
-    let dragged = null, pressed = null, quiz = null, isDone = false, trouble = "", version = 0, since = 0, opened = 0, due = 0;
+    let dragged = null, pressed = null, quiz = null, isDone = false, trouble = "";
+    let version = 0, since = 0, opened = 0, due = 0; // serials of what is sent; a frame that is asked for
     let past = [], future = [], lastChange = "";
 
     root.innerHTML = PlaygroundParts; // page.html; a small one has less
@@ -188,7 +189,7 @@
       if (!name || name !== lastChange) [past, future] = [[...past.slice(-99), state], []];
       [state, lastChange] = [{ ...state, ...values }, name];
       layOut();
-      send();
+      send(Object.keys(values).every((one) => ["truth", "twenty"].includes(one)));
     }
     /** Undo, or redo. */
     function go(from, to) {

@@ -73,12 +73,12 @@ const Work = (() => {
     const picture = () => found && { ...found, method, settled: !running, progress, moved, newest: null, apart: null };
     /** Whether there is a new picture. */
     const changed = () => isNew && !(isNew = false);
-    return { set, work, picture, changed, rests: () => !running, paints: 0 };
+    return { set, work, picture, changed, rests: () => !running, renew: () => (isNew ||= !running && found !== null) };
   }
 
   /** The posterior: its chains go on from change to change, as engine.js has it. */
   function sampled(stored) {
-    const move = movement();
+    let move = movement();
     let state, target, sampler, table, scores, keys = {}, worth = 0, settled = false, wasSettled = false, moved = null;
     let restored = false, dirty = false, allowed = 0, missing = 1, isNew = false, next = 0, average = null;
     function begin() {
@@ -102,6 +102,7 @@ const Work = (() => {
         // one draw of five is enough for two digits
         scores = freshOf(state) ? predictionTable(freshOf(state).x, 5) : null;
       }
+      if (isNewest) [move, moved] = [movement(), null];
       if (isNewest || old.begin !== keys.begin) return begin();
       if (old.step !== step) {
         sampler.imposeStepSize(null);
@@ -181,7 +182,8 @@ const Work = (() => {
       return true;
     }
     const painted = (begun) => (next = Math.max(begun + 60, 4 * performance.now() - 3 * begun));
-    return { set, work, picture, changed, painted, rests: () => rests() && !missing };
+    const renew = () => (isNew ||= average !== null);
+    return { set, work, picture, changed, painted, renew, rests: () => rests() && !missing };
   }
 
   /** What is stored: nothing is computed. */
@@ -193,7 +195,7 @@ const Work = (() => {
       return { method: "stored", mean: p, settled: true, rhat: r, progress: 1, moved: null, members: [], newest: null,
         apart: null };
     }
-    return { set, work: () => false, picture, changed: () => isNew && !(isNew = false), rests: () => true };
+    return { set, work: () => false, picture, changed: () => isNew && !(isNew = false), rests: () => true, renew() {} };
   }
 
   /** The sides that a state shows, and how each is made. */
@@ -204,8 +206,8 @@ const Work = (() => {
 
   /**
    * All work of a playground. handle({state, serial, opened, wants, running, held, calm}) takes what the page says:
-   * serial comes back with every picture, and a new `opened` begins anew. slice(milliseconds) works, and says whether more is
-   * to be done.
+   * serial comes back with every picture, and a new `opened` begins anew. slice(milliseconds) works, and says whether
+   * more is to be done.
    * @param {function} post called with {side, serial, picture} when there is a new one
    * @param {?object} stored {key, positions, stepSize, acceptance}: draws of one state, made before
    */
@@ -220,6 +222,7 @@ const Work = (() => {
         const view = isSame ? old[side].view : (makers[method] ?? (() => fitted(method)))();
         views[side] = { method, view };
         view.set(stateOf(message.state, side), isNewest);
+        if (isSame) view.renew(); // what there is comes back with the new serial, also where nothing is to be done
       }
     }
     function slice(milliseconds) {

@@ -157,8 +157,9 @@ test("a change taken back shows the stored draws again, and flips are answered b
     shop = Work.workshop(({ side, picture }) => (found[side] = picture), stored);
   const show = (now, serial) => {
     delete found.right;
+    delete found.left;
     shop.handle({ state: now, serial, opened: 1, wants: {}, running: true });
-    for (let i = 0; i < 2000 && !found.right?.settled; i++) shop.slice(20);
+    for (let i = 0; i < 2000 && !(found.right?.settled && found.left?.settled); i++) shop.slice(20);
     return found.right;
   };
   const first = show(state, 1);
@@ -166,4 +167,5 @@ test("a change taken back shows the stored draws again, and flips are answered b
   const flipped = show({ ...state, points: state.points.with(5, [...state.points[5].slice(0, 2), 1 - state.points[5][2]]) }, 2);
   assert.ok(!flipped.how.restored && flipped.settled && flipped.moved > 0.002, `${flipped.how.kind}, ${flipped.moved}`);
   assert.ok(show(state, 3).how.restored);
+  assert.ok(show({ ...state, twenty: true }, 4).settled && found.left.settled, "where nothing is to be done");
 });
