@@ -515,7 +515,7 @@
       if (posterior().traces) Paint.traces(root.querySelector("[data-part=traces]"), posterior().traces);
     }
     function saysOf({ score, moved }) {
-      const lines = score ? [`says ${score.says.toFixed(2)}, is right ${score.right.toFixed(2)}`] : [];
+      const lines = score && !isSmall ? [`says ${score.says.toFixed(2)}, is right ${score.right.toFixed(2)}`] : [];
       if (moved !== null) lines.push(`moved by ${moved.toFixed(2)}`);
       return lines.join("; ");
     }

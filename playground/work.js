@@ -29,7 +29,7 @@ const Work = (() => {
   const freshOf = (state) => (data.isKnown(state) ? data.fresh(state) : null);
   const scored = (state, average) => data.score(freshOf(state).y, average, state.kind === "curve");
   /** The largest difference of an event's probability between two unit normals at a distance. */
-  const overlap = (distance) => Math.tanh(0.4 * distance); // 2 Phi(distance / 2) - 1, to 0.01
+  const overlap = (distance) => Math.tanh(0.4 * distance); // 2 Phi(distance / 2) - 1, to 0.02
 
   /** Mean absolute move of a map from its last settled one, if both are of the same places. */
   function movement() {
