@@ -140,8 +140,8 @@ def test_the_first_screen_is_the_playground(open_page):
     """
     page = open_page(PAGE, viewport={"width": 1440, "height": 900})
     page.wait_for_selector(".playground-maps")
-    for one in (".playground-says >> nth=1", "text=Truth", "text=Undo"):
-        box = page.locator(f".playground >> {one}").bounding_box()
+    for one in (".playground-says >> nth=1", "label:text-is('Truth')", "button:text-is('Undo')"):
+        box = page.locator(f".playground {one}").bounding_box()
         assert box["y"] + box["height"] < 900
     page = open_page(PAGE, **PHONE)
     page.wait_for_selector(".playground-maps")
