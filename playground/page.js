@@ -569,7 +569,7 @@
     new IntersectionObserver(([entry]) => {
       seen = entry.isIntersecting;
       send(true);
-    }).observe(part("maps"));
+    }).observe(root); // tables far below the maps go on, too
     document.addEventListener("visibilitychange", () => send(true));
 
     /** Open what the address says after #: a preset, or a whole state; say so where it can not be read. */

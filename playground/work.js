@@ -162,7 +162,8 @@ const Work = (() => {
         restored, long, moves };
       const traces = wants.traces && number > 10 ? series(draws, (row) => draws.logDensity[row]) : null;
       const chains = wants.chains ? diagnose(draws, kind, apart) : null;
-      const isEnough = long && moves && (kind === "imposed" || number >= ENOUGH); // while draws come, nothing is hatched
+      // while draws come, nothing is hatched
+      const isEnough = long && moves && (kind === "imposed" || number >= ENOUGH);
       return { ...found, how, apart: isEnough ? apart : null, traces, chains };
     }
     /** R-hat and effective sample size of the log density, and of the prediction where the chains differ most. */
