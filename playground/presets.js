@@ -53,8 +53,8 @@ const PlaygroundPresets = (() => {
     },
     "the-gap": {
       ask: "Forty points of a wave, none in the middle, the noise known. Mean field is on the left. Whose band " +
-        "opens in the gap?",
-      options: ["Mean field's as wide", "The posterior's more", "Mean field's more"], right: 2, veil: true,
+        "opens more in the gap?",
+      options: ["Mean field's", "The posterior's", "Both alike"], right: 2, veil: true,
       answer: "The posterior's curve is uncertain by about 0.4 in the middle of the gap, mean field's by half of " +
         "that; and to both sides of the points, where the posterior's band opens too, mean field's stays as " +
         "it is.",
@@ -70,10 +70,10 @@ const PlaygroundPresets = (() => {
       ask: "The posterior twice: output weights of scale 1 on the left, 24 on the right. Which is right more " +
         "often than it says?",
       options: ["Scale 1", "Scale 24", "Neither"], right: 1, veil: true,
-      answer: "Scale 1: it says 0.82 and is right 0.85. It dares no bend, and is right less often than scale 24, " +
-        "which bends, says 0.90 and is right 0.90. And here one network wins against expectation: under N(0, " +
-        "1) MAP gives fresh labels a better log score than the posterior, a loss of 0.36 against 0.38 (set " +
-        "both scales to 1, and MAP on the left).",
+      answer: "At scale 1 the posterior says 0.82 and is right in about 0.85. It dares no bend, and is right less " +
+        "often than scale 24, which bends, says 0.90 and is right 0.90. And here one network wins against " +
+        "expectation: under N(0, 1) MAP gives fresh labels a better log score than the posterior, a loss of " +
+        "0.36 against 0.38 (set both scales to 1, and MAP on the left).",
     },
     "five-networks": {
       ask: "Five networks, trained from five starts, and the posterior. Where do the five agree that the " +

@@ -6,7 +6,8 @@ const Work = (() => {
     here ? Diagnostics : require("./diagnostics.js");
   const methods = here ? Methods : require("./methods.js"), data = here ? PlaygroundData : require("./data.js");
   const { drawing, storedOf, farStart, targetOf } = here ? PlaygroundState : require("./state.js");
-  const SETTLED = 150; // draws of each chain, or what older ones are worth in all, from which on a picture is settled
+  const SETTLED = 150; // draws of each chain from which on a picture is settled, if they agree
+  const WORTH = 100; // of weighted older draws in all, from which on it is: a probability is then off by 0.05 or less
   const MOVING = 0.01; // mean acceptance of every chain from which on chains move: those that stand still agree, too
   // a probability by which chains may differ: of a label, or of any event of a measurement; more: hatched
   const APART = 0.2;
@@ -146,7 +147,7 @@ const Work = (() => {
       const apart = average.mean.map((_, n) => apartAt(average, n)), spread = Math.max(...apart);
       const { tuned, acceptance, stepSize, divergences } = sampler.state(), number = Math.min(...draws.made);
       const moves = Math.min(...acceptance) >= MOVING || kind === "reweighted";
-      const long = isLong() || settled || (kind === "reweighted" && worth >= SETTLED);
+      const long = isLong() || settled || (kind === "reweighted" && worth >= WORTH);
       const now = long && moves && spread <= APART;
       if (now && !settled && !missing) moved = move(average.mean, keys.grid);
       settled = now && (settled || !missing);
@@ -179,7 +180,7 @@ const Work = (() => {
     /** A picture now and then, a quarter of the time at most; and one when all is there. */
     function changed(isCalm) {
       const now = performance.now(), isLast = rests() && !missing;
-      if (!isNew || (isCalm ? !isLong() && worth < SETTLED : now < next && !isLast)) return false;
+      if (!isNew || (isCalm ? !isLong() && worth < WORTH : now < next && !isLast)) return false;
       isNew = false;
       return true;
     }
