@@ -15,6 +15,7 @@ COURSE = (
     "data",
     "flat-bnn",
     "choosing-the-prior",
+    "from-one-fit",
     "svi",
     "sgmcmc",
     "hierarchical-bnn",

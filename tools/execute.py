@@ -46,6 +46,7 @@ SECONDS = {
     "flat-bnn": 45,
     "flat-measured": 50,
     "choosing-the-prior": 45,
+    "from-one-fit": 45,
     "priors-judged": 60,
     "scaling-out": 55,
     "sgmcmc": 45,

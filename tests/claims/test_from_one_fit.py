@@ -1,0 +1,59 @@
+"""Claims of the page ``from-one-fit`` on stored rows."""
+
+import numpy as np
+
+from tests.claims.reading import is_open, lower_end, mixed, rows, upper_end
+from tests.claims.said import says
+
+STOPPED, SAMPLER = "ensemble", "posterior"
+
+
+def loss(name, measure, prior="chosen", place="near"):
+    """Nats a label above the best possible on the forty new tasks, by task."""
+    row = rows("comparing_inference/rivals")[f"{name}, sd {prior}"]["new"]
+    return np.array(row["all" if name == SAMPLER else "40"][place][measure])
+
+
+@says(
+    "from-one-fit",
+    """Near the data all averages are close to the sampler, and its draws gain little over forty
+    networks that stop early, if anything.""",
+    "forty that stop early are behind the sampler by {glue:text}`forty-together`.",
+)
+def test_forty_networks_that_stop_early_are_level_alone_and_behind_together():
+    gap = {m: loss(STOPPED, m) - loss(SAMPLER, m) for m in ("nll", "joint")}
+    assert is_open(gap["nll"]) and upper_end(gap["nll"]) < 0.005
+    assert lower_end(gap["joint"]) > 0
+
+
+@says(
+    "from-one-fit",
+    """Without them to sample does not pay here: under N(0, 1) networks that stop early are
+    ahead of the sampler, by {glue:text}`unknown-alone` on labels alone.""",
+)
+def test_networks_that_stop_early_are_ahead_of_the_sampler_under_the_standard_normal_prior():
+    assert upper_end(loss(STOPPED, "nll", "1") - loss(SAMPLER, "nll", "1")) < -0.04
+
+
+@says("from-one-fit", "The sampler took {glue:text}`paid` gradients a task")
+def test_the_sampler_has_mixed_and_took_a_hundred_times_the_gradients():
+    stored = rows("comparing_inference/rivals")
+    row = stored[f"{STOPPED}, sd chosen"]
+    for prior in ("1", "chosen"):
+        check = stored[f"{SAMPLER}, sd {prior}"]["new"]["check"]
+        assert mixed(check)
+    paid = check["chains"] * check["draws"] * check["integration_steps"]
+    assert paid > 50 * 40 * row["setting"]["steps"]
+
+
+@says(
+    "from-one-fit",
+    """The search whose ensembles are scored below had forty networks and other step sizes, too;
+    it ended at {glue:text}`stored-steps` steps of this size.""",
+)
+def test_the_search_tried_other_steps_and_rates():
+    row = rows("comparing_inference/rivals")[f"{STOPPED}, sd chosen"]
+    assert row["setting"]["rate"] == 0.01
+    assert (
+        len({one["rate"] for one in row["tried"]}) > 1 < len({one["steps"] for one in row["tried"]})
+    )
