@@ -4,6 +4,7 @@ project is so.
 
 import re
 
+import book_identity
 import jax
 import numpy as np
 import numpyro
@@ -56,4 +57,6 @@ def test_draws_come_back(tmp_path, monkeypatch):
 
 
 def test_the_version_and_the_wheel_are_those_of_the_project():
-    assert f"Version {PROJECT['version']}" in TEXT and f"pip install {WHEEL}" in TEXT
+    """The words stand in `tools/book_identity.py`; the page asks for them."""
+    assert "{{ bibtex }}" in TEXT and "{{ pip_install }}" in TEXT
+    assert PROJECT["version"] in WHEEL and PROJECT["version"] in book_identity.bibtex("")
