@@ -52,6 +52,7 @@ SECONDS = {
     "sgmcmc": 45,
     "fisher-scoring": 45,
     "first-hour": 50,
+    "usual-tables": 40,
     "svi": 35,
     "guides-measured": 40,
     "regression": 42,

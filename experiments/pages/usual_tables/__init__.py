@@ -1,0 +1,1 @@
+"""The tables on which the field has compared Bayesian networks since 2015."""

@@ -1,0 +1,150 @@
+"""Claims of the page ``usual-tables``."""
+
+from helpers.common import read_result
+
+import functools
+
+import numpy as np
+from scipy import stats
+
+from tests.claims.reading import rows
+from tests.claims.said import says
+
+MAIN, SECOND = "learnt scales", "noise by a second output"
+
+
+@functools.cache
+def arms():
+    """Return the arms on the yacht table, by name."""
+    kinds = ("chains", "trained", "baselines", "dropout")
+    found = {name: row for k in kinds for name, row in rows(f"usual_tables/{k}_yacht").items()}
+    return {name: row for name, row in found.items() if "rmse" in row}
+
+
+def ends(values):
+    """Return both ends of the 95 % interval of a mean over splits that overlap."""
+    error = np.std(values, ddof=1) * np.sqrt(1 / 20 + 31 / 277)
+    half = stats.t.ppf(0.975, 19) * error
+    return np.mean(values) - half, np.mean(values) + half
+
+
+def log_density(name):
+    """Return an arm's mean log density on each split."""
+    return np.array(arms()[name]["log_density"])
+
+
+def four_chains():
+    """Return the mean log density of four of the sixteen chains on each split."""
+    return np.array(arms()[MAIN]["by_chains"])[:, 2, -1]
+
+
+@says(
+    "usual-tables",
+    "is level with our sampled network by root mean square error.",
+    "By RMSE and CRPS no difference from the Matérn process is shown",
+)
+def test_a_process_is_level_by_rmse_and_crps():
+    for score in ("rmse", "crps"):
+        values = np.subtract(arms()["process, Matern 5/2"][score], arms()[MAIN][score])
+        low, high = ends(values)
+        assert low < 0 < high
+
+
+@says(
+    "usual-tables",
+    """sixteen short chains of the network are ahead of it by {glue:text}`ahead-rbf` nats a row, and
+    of an ensemble, of dropout and of trees by about a nat or more""",
+    "In log density they are ahead of it by {glue:text}`ahead-matern`.",
+)
+def test_chains_are_ahead_in_log_density():
+    rivals = set(arms()) - {MAIN, SECOND, "scales of 1"}
+    ahead = {name: ends(log_density(MAIN) - log_density(name)) for name in rivals}
+    assert all(low > 0 for low, _ in ahead.values())
+    means = {name: np.mean(ends) for name, ends in ahead.items()}
+    others = ("ensemble of 5", "trees", "trees, quantiles", "MC dropout, free precision")
+    assert min(means[name] for name in others) > 0.9
+
+
+@says("usual-tables", "and their RMSE is smaller.")
+def test_chains_have_a_smaller_rmse_than_trained_networks():
+    for name in ("ensemble of 5", "Laplace", "mean field"):
+        assert np.subtract(arms()[name]["rmse"], arms()[MAIN]["rmse"]).mean() > 0.05
+
+
+@says(
+    "usual-tables",
+    "splits the folds choose the longest training, 3000 steps",
+    "Largest input scales and least output scales are chosen nowhere",
+)
+def test_which_ends_of_the_trained_networks_grid_bind():
+    grid = read_result("usual_tables/trained_yacht")["settings"]["grid"]
+    stops = rows("usual_tables/trained_yacht")["stops"]["steps"]
+    assert grid["steps"] == 3000 and stops.count(3000) > 10
+    most, least = np.max(grid["scales"], axis=0)[0], np.min(grid["scales"], axis=0)[1]
+    for name in ("ensemble of 5", "Laplace"):
+        assert all(one < most and other > least for one, other in arms()[name]["scales"])
+
+
+@says("usual-tables", "four chains have more than half of the gain")
+def test_four_chains_have_more_than_half_of_the_gain_over_the_ensemble():
+    of_four = (four_chains() - log_density("ensemble of 5")).mean()
+    assert of_four > 0.5 * (log_density(MAIN) - log_density("ensemble of 5")).mean()
+
+
+@says("usual-tables", "that the scales should be learnt is not shown by this table.")
+def test_learnt_scales_are_not_shown_to_be_ahead():
+    assert ends(four_chains() - log_density("scales of 1"))[0] < 0
+
+
+@says(
+    "usual-tables",
+    "Our repetition of the public experiments has the published means",
+    "On each split the published grid takes its largest precision, 0.75.",
+    "the published score measures the end of a grid.",
+)
+def test_dropout_is_repeated_and_its_grid_binds():
+    published = arms()["MC dropout, published grid"]
+    assert set(published["tau"]) == {0.75}
+    for score, mean in (("rmse", 0.67), ("log_density", -1.25)):
+        error = stats.sem(published[score])
+        assert abs(np.mean(published[score]) - mean) < 2 * error
+    assert ends(log_density("MC dropout, free precision") - log_density(published["name"]))[0] > 0
+
+
+@says(
+    "usual-tables",
+    "No arm of chains is a {term}`posterior`.",
+    "Their R-hat is far above what chance explains",
+    "None of those chains has mixed",
+)
+def test_no_chains_have_mixed():
+    for name in (MAIN, SECOND, "scales of 1"):
+        assert min(min(one.values()) for one in arms()[name]["rhat"]) > 1.1
+
+
+@says(
+    "usual-tables",
+    "at equal gradients four chains of a quarter of the length are ahead of one whole chain",
+    "So with a budget to spend, start more chains before you make them longer.",
+)
+def test_chains_before_length():
+    grids = np.array(arms()[MAIN]["by_chains"])  # [split, number of chains, part]
+    assert ends(grids[:, 2, 0] - grids[:, 0, 2])[0] > 0
+
+
+@says(
+    "usual-tables",
+    "By log density it is level with one noise, four chains against four",
+    "On most splits the second output errs by several units more",
+    "Most dots lie between 2 and 15 to the right, half of them above zero and half below",
+    "where all four give the steep end up, none is far from the others.",
+)
+def test_a_second_output_has_the_log_density_and_not_the_mean():
+    low, high = ends(log_density(SECOND) - four_chains())
+    assert low < 0 < high
+    off = np.subtract(arms()[SECOND]["rmse"], arms()[MAIN]["rmse"])
+    assert (off > 2).sum() >= 14
+    gain = log_density(SECOND) - four_chains()
+    assert 6 <= (gain > 0).sum() <= 16
+    far = np.array(arms()[SECOND]["far"])
+    assert (off[far == 0] > 5).sum() >= 4
