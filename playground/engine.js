@@ -198,9 +198,7 @@ const Playground = (() => {
       fresh.logLikelihood[row] = target.logLikelihood ? target.logLikelihood(position) : NaN;
       [fresh.id[row], fresh.logDensity[row], fresh.accepted[c]] = [++serial, density, fresh.accepted[c] + chance];
     }
-    /**
-     * Go on from positions [chain][draw] that were drawn of this target before, with step sizes, acceptance [chain].
-     */
+    /** Go on from positions [chain][draw] drawn of this target before, with step sizes and acceptance [chain]. */
     function restore({ positions, stepSize, acceptance }) {
       [rounds, tuned, fresh] = [tuning, null, noDraws()];
       chains.forEach((chain, c) => {

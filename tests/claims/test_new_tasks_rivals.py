@@ -115,7 +115,7 @@ def test_with_fifty_labels_32_features_are_beyond_5_and_not_shown_to_be_beyond_c
 @says(
     "new-tasks",
     "With 5 labels trained heads are beyond the chains by {glue:text}`rival-trained-chains-5`",
-    "Chains are beyond Laplace's approximation by {glue:text}`rival-chains-laplace-5`.",
+    "Chains are beyond {term}`Laplace's approximation` by {glue:text}`rival-chains-laplace-5`.",
 )
 def test_trained_heads_are_beyond_chains_and_chains_beyond_laplaces_approximation():
     assert lower_end(gain(TRAINED, CHAINS)[:, FIVE]) > 0
