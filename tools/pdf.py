@@ -17,7 +17,7 @@ from pathlib import Path
 import yaml
 from book_identity import AUTHORS, BOOK, DATE, OFFER, PROJECT
 from chapters import ROOT
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 from sources import site_address
 
 NAME = f"{PROJECT['name']}.pdf"
@@ -153,15 +153,13 @@ def reference(content: bytes, key: bytes) -> int:
     return int(re.search(rb"/" + key + rb" (\d+) 0 R", content)[1])
 
 
-def printed(document: Path) -> bytes:
+def printed(browser: Browser, document: Path) -> bytes:
     """Return the PDF of a joined document.
 
     RuntimeError: something is wider than the paper or would be too small on it, or a link leads
         nowhere.
     """
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": ROOM, "height": 950}, color_scheme="light")
+    with browser.new_page(viewport={"width": ROOM, "height": 950}, color_scheme="light") as page:
         page.set_default_timeout(300_000)
         page.emulate_media(media="print")
         page.goto(document.as_uri())
@@ -173,7 +171,6 @@ def printed(document: Path) -> bytes:
         numbers = page_numbers(page.pdf(prefer_css_page_size=True))
         page.evaluate(NUMBER_CONTENTS, numbers)
         pdf = page.pdf(prefer_css_page_size=True, outline=True, tagged=True)
-        browser.close()
     if page_numbers(pdf) != numbers:
         raise RuntimeError("page numbers moved when they were written into the contents")
     return pdf
@@ -192,18 +189,24 @@ def offer(site: Path, pdf: Path) -> None:
         beside.replace(path)  # whole at any time: tests may be reading it
 
 
-def main() -> None:
-    """Join, print, offer, say where it is."""
-    if not (SITE / "index.html").is_file():
-        sys.exit("no website to print: run `make book` first")
-    if not Path(BROWSER).exists():
-        sys.exit(f"{BROWSER} is missing: `apt-get install chromium fonts-liberation`")
+def write(browser: Browser) -> None:
+    """Join the built pages, print them, and offer what came of it."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     document = FOLDER / "book.html"
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     document.write_text(joined(SITE, toc), encoding="utf-8")
-    (FOLDER / NAME).write_bytes(printed(document))
+    (FOLDER / NAME).write_bytes(printed(browser, document))
     offer(SITE, FOLDER / NAME)
+
+
+def main() -> None:
+    """Start Chromium, write the PDF, say where it is."""
+    if not (SITE / "index.html").is_file():
+        sys.exit("no website to print: run `make book` first")
+    if not Path(BROWSER).exists():
+        sys.exit(f"{BROWSER} is missing: `apt-get install chromium fonts-liberation`")
+    with sync_playwright() as playwright:
+        write(playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"]))
     print(f"open {(FOLDER / NAME).relative_to(ROOT)}")
 
 

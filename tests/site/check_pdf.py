@@ -14,11 +14,11 @@ FOOT = 1070  # of 1123 pixels, where the margin begins that has the number
 
 
 @pytest.fixture(scope="module")
-def book():
+def book(browser):
     """The PDF that the site offers; it is printed where nobody has done so."""
     offered = SITE / "_static" / pdf.NAME
     if not offered.exists():
-        pdf.main()
+        pdf.write(browser)
     return offered.read_bytes()
 
 
@@ -138,7 +138,7 @@ def test_the_pages_of_the_site_offer_it(book):
         ("<a href='one.html#there'>found</a><p id='there'>here</p>", None),
     ],
 )
-def test_what_is_too_wide_or_lost_is_not_printed(tmp_path, body, fault):
+def test_what_is_too_wide_or_lost_is_not_printed(browser, tmp_path, body, fault):
     page = f'<article class="bd-article"><section><h1>One</h1>{body}</section></article>'
     (tmp_path / "html/book").mkdir(parents=True)
     (tmp_path / "html/book/one.html").write_text(page)
@@ -146,7 +146,7 @@ def test_what_is_too_wide_or_lost_is_not_printed(tmp_path, body, fault):
     document = tmp_path / "pdf/book.html"
     document.write_text(pdf.joined(tmp_path / "html", {"root": "book/one.md", "parts": []}))
     if fault is None:
-        assert pdf.printed(document).startswith(b"%PDF")
+        assert pdf.printed(browser, document).startswith(b"%PDF")
         return
     with pytest.raises(RuntimeError, match=fault):
-        pdf.printed(document)
+        pdf.printed(browser, document)
