@@ -77,7 +77,11 @@
     if (location.protocol !== "file:") {
       const worker = new Worker(SOURCE);
       worker.onmessage = ({ data }) => post(data);
-      return (message) => worker.postMessage({ ...message, stored });
+      let sent = false; // stored draws go with the first message alone
+      return (message) => {
+        worker.postMessage(sent ? message : { ...message, stored });
+        sent = true;
+      };
     }
     const shop = Work.workshop(post, stored);
     let waiting = 0;

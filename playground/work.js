@@ -249,15 +249,14 @@ const Work = (() => {
   /** In a Worker: work until there is nothing to do; what the page says comes between slices. */
   function serve(scope) {
     const { port1, port2 } = new MessageChannel();
-    let shop = null, isDue = false, stored = null;
+    let shop = null, isDue = false;
     const loop = () => { if (!isDue) { isDue = true; port1.postMessage(0); } };
     port2.onmessage = () => {
       isDue = false;
       if (shop.slice(24)) loop();
     };
     scope.onmessage = ({ data: message }) => {
-      stored ??= message.stored;
-      shop ??= workshop((found) => scope.postMessage(found), stored);
+      shop ??= workshop((found) => scope.postMessage(found), message.stored);
       shop.handle(message);
       loop();
     };

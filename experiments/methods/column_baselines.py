@@ -38,14 +38,13 @@ def folds():
 def ridge(rows, seed):
     """Linear regression; penalty and noise by folds."""
     model = RidgeCV(PENALTIES, cv=folds()).fit(rows.x_train, rows.y_train)
-    return constant_noise(model, rows)
-
-
-def constant_noise(model, rows):
-    """Predict rows, the noise of one size by the folds."""
     left = cross_val_predict(model, rows.x_train, rows.y_train, cv=folds())
-    noise = best_noise(left[None], rows.y_train)
-    return repeated(model.predict(rows.x_test), np.full(len(rows.x_test), noise))
+    return one_noise(model.predict(rows.x_test), left, rows.y_train)
+
+
+def one_noise(mean, left, y):
+    """Return normals of a mean, their noise what predictions of left-out rows make likeliest."""
+    return repeated(mean, best_noise(left[None], y))
 
 
 def process(shape):
@@ -100,9 +99,8 @@ def best_shape(rows, seed):
 def trees(rows, seed):
     """Boosted trees whose depth, number and rate are chosen by folds; one noise, by folds too."""
     shape, number, left = best_shape(rows, seed)
-    noise = best_noise(left[None], rows.y_train)
     model = boosted(seed, *shape).fit(rows.x_train, rows.y_train)
-    return repeated(staged(model, rows.x_test)[number], np.full(len(rows.x_test), noise))
+    return one_noise(staged(model, rows.x_test)[number], left, rows.y_train)
 
 
 def tree_quantiles(rows, seed):

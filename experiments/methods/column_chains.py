@@ -129,7 +129,4 @@ def rows(scored: dict[str, dict]) -> list[dict]:
     found = {}
     for name, one in scored.items():
         found.setdefault(name.split("; ")[0], []).append(one)
-    return [
-        {"name": arm, **{entry: [one[entry] for one in each] for entry in each[0]}}
-        for arm, each in found.items()
-    ]
+    return [column_scores.row(arm, each) for arm, each in found.items()]

@@ -26,7 +26,6 @@ class Model(NamedTuple):
     log_density: Callable  # of a position and densities.Observed
     predict: Callable  # of a position and x [row, column]: mean and log noise, both [row]
     shapes: dict  # of a position
-    network: nn.Module
 
 
 def model(num_columns: int, hidden: tuple[int, ...], noise: str, fixed: tuple | None) -> Model:
@@ -64,7 +63,7 @@ def model(num_columns: int, hidden: tuple[int, ...], noise: str, fixed: tuple | 
             of_scales += half_normal(position["log_change"], CHANGE)
         return (observed.weight * of_points).sum() + of_weights + of_scales
 
-    return Model(log_density, predict, {"params": shapes, **common.float_shapes(sizes)}, network)
+    return Model(log_density, predict, {"params": shapes, **common.float_shapes(sizes)})
 
 
 def half_normal(log_value: Float[Array, "*any"], scale: float) -> Float[Array, "*any"]:

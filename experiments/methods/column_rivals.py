@@ -146,7 +146,9 @@ def predicted(mean, noise):
 
 
 def repeated(mean, sd):
-    """Return one normal a row as draws that are all the same, [1, draw, row]."""
+    """Return one normal a row as draws that are all the same, [1, draw, row]; ``sd`` is of a row
+    or of all.
+    """
     shape = (1, DRAWS, len(mean))
     return Predicted(np.broadcast_to(mean, shape), np.broadcast_to(np.log(sd), shape))
 
@@ -260,17 +262,13 @@ def unit(table: str, split: int) -> dict:
     for arm, members in (("best fit", 1), ("ensemble of 5", MEMBERS)):
         said, noise = ensemble(key(arm, table, split), table, rows, setting, members)
         found[arm] = {**said._asdict(), "noise": noise, "scales": setting["scales"]}
-    found["best fit"] |= repeated(found["best fit"]["mean"][0, 0], noise_of(found))._asdict()
+    fit = found["best fit"]
+    fit |= repeated(fit["mean"][0, 0], fit["noise"])._asdict()
     said, about = laplace(key("laplace", table, split), table, rows)
     found["Laplace"] = {**said._asdict(), **about}
     said, noise = mean_field(key("mean field", table, split), table, rows)
     found["mean field"] = {**said._asdict(), "noise": float(noise.mean())}
     return found | {"stop": setting["stop"]}
-
-
-def noise_of(found):
-    """Return the best fit's noise at each row that tests."""
-    return np.full(found["best fit"]["mean"].shape[-1], found["best fit"]["noise"])
 
 
 def score(drawn: dict, table: str, split: int) -> dict:
@@ -292,7 +290,4 @@ def rows(scored: dict[str, dict]) -> list[dict]:
     each = list(scored.values())
     stops = {"name": "stops", "steps": [EVERY * (one["stop"] + 1) for one in each]}
     arms = [arm for arm in each[0] if arm != "stop"]
-    return [
-        {"name": arm, **{entry: [one[arm][entry] for one in each] for entry in each[0][arm]}}
-        for arm in arms
-    ] + [stops]
+    return [column_scores.row(arm, [one[arm] for one in each]) for arm in arms] + [stops]

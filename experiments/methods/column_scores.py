@@ -69,6 +69,11 @@ def scored(predicted: Predicted, y: Float[np.ndarray, " row"], sd: float, seed: 
     return found
 
 
+def row(name: str, each: list[dict]) -> dict:
+    """Return the row of an arm, whose entries are lists over splits."""
+    return {"name": name, **{entry: [one[entry] for one in each] for entry in each[0]}}
+
+
 def by_chains(
     values: Float[np.ndarray, "chain draw row"], sd: float, parts: tuple[float, ...]
 ) -> list[list[float]]:

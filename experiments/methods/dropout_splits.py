@@ -79,8 +79,4 @@ def score(drawn: dict, table: str, split: int, epochs: int) -> dict:
 
 def rows(scored: dict[str, dict]) -> list[dict]:
     """Return a row an arm, whose entries are lists over splits."""
-    found = []
-    for arm in ARMS:
-        each = [one[arm] for one in scored.values()]
-        found.append({"name": arm, **{entry: [one[entry] for one in each] for entry in each[0]}})
-    return found
+    return [column_scores.row(arm, [one[arm] for one in scored.values()]) for arm in ARMS]
