@@ -46,4 +46,15 @@ function addSwitch() {
   header.prepend(button);
 }
 
-document.addEventListener("DOMContentLoaded", () => { tellScrolling(); addSwitch(); });
+// Figures follow the theme that a reader chooses; without a choice, that of the machine. Paper is light.
+function followTheme() {
+  const sources = document.querySelectorAll(".bd-article picture source");
+  const follow = () => {
+    const media = document.documentElement.dataset.theme === "dark" ? "screen" : "not all";
+    sources.forEach((source) => { if (source.media !== media) source.media = media; });
+  };
+  follow();
+  new MutationObserver(follow).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+}
+
+document.addEventListener("DOMContentLoaded", () => { tellScrolling(); addSwitch(); followTheme(); });

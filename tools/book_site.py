@@ -1,14 +1,11 @@
 """Sphinx extension: what the theme and its companions leave to be mended in the written pages."""
 
-import base64
 import hashlib
-import io
 import json
 import re
 from pathlib import Path
 from urllib.parse import urlparse
 
-from PIL import Image
 from sources import pages_address
 
 # What a page may load and run: files of this site and nothing else, above all no script in the page
@@ -131,48 +128,6 @@ def keep_policy(app, exception):
         path.write_text(text)
 
 
-def lighten_figures(app, exception):
-    """Store the pictures within figures as WebP, a seventh of the size, and lines to a hundredth of
-    a point.
-    """
-
-    def fewer(match):
-        picture = io.BytesIO()
-        with Image.open(io.BytesIO(base64.b64decode(match[1]))) as image:
-            image.save(picture, "WEBP", quality=95)  # off by 1.6 of 255 on average
-        return min(
-            match[0],
-            f'"data:image/webp;base64,{base64.b64encode(picture.getvalue()).decode()}"',
-            key=len,
-        )
-
-    for path in Path(app.outdir, "_images").glob("*.svg"):
-        text = re.sub(r'"data:image/png;base64,([^"]*)"', fewer, path.read_text())
-        path.write_text(
-            re.sub(
-                r' (?:d|x|y)="[^"]*"', lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), text
-            )
-        )
-
-
-def size_figures(app, exception):
-    """Say how large figures are before they arrive, so that the text below does not move when they
-    do.
-    """
-    sizes = {}
-    for path in Path(app.outdir, "_images").glob("*.svg"):
-        if size := re.search(r'<svg[^>]* width="([\d.]+)pt" height="([\d.]+)pt"', path.read_text()):
-            sizes[path.name] = [round(float(points) * 4 / 3) for points in size.groups()]
-
-    def sized(match):
-        size = sizes.get(match[2])
-        return f'<img width="{size[0]}" height="{size[1]}"{match[1]}' if size else match[0]
-
-    for path in Path(app.outdir).rglob("*.html"):
-        text = path.read_text()
-        path.write_text(re.sub(r'<img((?:(?! width=)[^>])*?_images/([^"/]+)"[^>]*>)', sized, text))
-
-
 def setup(app):
     """Register."""
     app.connect("config-inited", switch_on_links)
@@ -180,6 +135,4 @@ def setup(app):
     app.connect("builder-inited", join_playground)
     app.connect("html-page-context", load_playground)
     app.connect("build-finished", keep_policy, priority=900)
-    app.connect("build-finished", lighten_figures)
-    app.connect("build-finished", size_figures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,7 +2,7 @@
 "use strict";
 const formulas = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
 const load = ["input/tex", "output/chtml", "a11y/assistive-mml"]; // the last: MathML that is heard and not seen
-const chtml = { fontURL: "mathjax/fonts", adaptiveCSS: true, scale: 1.2 }; // as wide as the text's font, on average
+const chtml = { fontURL: "mathjax/fonts", adaptiveCSS: true, scale: 1.08 }; // small letters as high as those of the text
 const tex = { packages: { "[-]": ["noundefined"] } }; // which would show an unknown command in red, and go on
 
 require("./mathjax/node-main.js").init({ loader: { load }, chtml, tex }).then((MathJax) => {
