@@ -20,6 +20,10 @@ def test_every_package_whose_files_the_site_ships_has_its_licence_there():
         assert len(path.read_text(encoding="utf-8")) > 400, path
     fonts = found["font-awesome.txt"].read_text()
     assert "SIL OPEN FONT LICENSE" in fonts and "CC-BY-4.0.txt" in fonts and "MIT" in fonts
+    faces = found["source-fonts.txt"].read_text()
+    assert "SIL OPEN FONT LICENSE" in faces and "Reserved Font Name" in faces
+    for path in (ROOT / "assets/fonts").iterdir():
+        assert path.name.startswith(("source-serif-4-", "source-code-pro-")), path
 
 
 def test_the_bill_has_what_the_lock_pins_and_no_more():

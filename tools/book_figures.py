@@ -16,7 +16,8 @@ from PIL import Image
 SVG = "{http://www.w3.org/2000/svg}"
 ET.register_namespace("", SVG[1:-1])
 ET.register_namespace("xlink", "http://www.w3.org/1999/xlink")
-MAPS = ("QuadMesh", "image", "QuadContourSet")
+MAPS = ("QuadMesh", "QuadContourSet")
+BESIDE = ("text", "legend", "patch")  # what may lie beside a map: titles, keys, the frame
 # Greys from black to white become those from light to dark: text 0.90, the page's ground 0.09.
 LIGHTEST, DARKEST = 0.90, 0.09
 NUMBER = r"(-?[\d.]+(?:e-?\d+)?)"
@@ -47,11 +48,11 @@ def lighten_figures(app, exception):
         )
 
 
-def turned(match):
-    """Return a colour, matched as #rrggbb, for a dark ground: greys turned round, others paler the
-    darker they are, so that an order by lightness stays one.
+def turned(colour):
+    """Return a colour, #rrggbb, for a dark ground: greys turned round, others paler the darker they
+    are, so that an order by lightness stays one.
     """
-    red, green, blue = parts = [int(match[0][i : i + 2], 16) for i in (1, 3, 5)]
+    red, green, blue = parts = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
     light = (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255
     if max(parts) - min(parts) <= 12:
         parts = [255 * (LIGHTEST + (DARKEST - LIGHTEST) * light)] * 3
@@ -64,7 +65,7 @@ def turn(element):
     """Turn the colours of an element and of all within."""
     for one in element.iter():
         if style := one.get("style"):
-            one.set("style", re.sub(r"#[0-9a-f]{6}\b", turned, style))
+            one.set("style", re.sub(r"#[0-9a-f]{6}\b", lambda found: turned(found[0]), style))
 
 
 def places(element):
@@ -78,16 +79,18 @@ def places(element):
     return [(float(x), float(y)) for x, y in found]
 
 
+def is_filled(element, name):
+    """Return whether this is a map: a picture, or coloured cells or contours."""
+    if name in MAPS:
+        return any("fill: #" in one.get("style", "") for one in element.iter())
+    return any(True for _ in element.iter(f"{SVG}image"))
+
+
 def turn_axes(axes):
     """Turn one plot: all of it and no ground, or of a map what lies outside."""
     ground, *drawn = axes
     names = [one.get("id", "").rpartition("_")[0] for one in drawn]
-    filled = [
-        one
-        for one, name in zip(drawn, names, strict=True)
-        if name in MAPS and any("fill: #" in part.get("style", "") for part in one.iter())
-        or one.find(f".//{SVG}image") is not None
-    ]  # fmt: skip
+    filled = [one for one, name in zip(drawn, names, strict=True) if is_filled(one, name)]
     corners = [path.get("d", "") for path in ground.iter(f"{SVG}path")]
     if not filled or not corners:
         for path in ground.iter(f"{SVG}path"):
@@ -97,7 +100,7 @@ def turn_axes(axes):
     (left, right), (low, high) = ((min(part), max(part)) for part in zip(*corner, strict=True))
     for one, name in zip(drawn, names, strict=True):
         within = any(left < x < right and low < y < high for x, y in places(one))
-        if name == "matplotlib.axis" or not within and one not in filled:
+        if name == "matplotlib.axis" or (name in BESIDE and not within):
             turn(one)
         else:
             one.set("fill", "#000000")  # of texts that say no colour
@@ -109,7 +112,7 @@ def dark(text):
     figure = next((one for one in root.iter(f"{SVG}g") if one.get("id") == "figure_1"), None)
     if figure is None:
         return None
-    figure.set("fill", turned(["#000000"]))
+    figure.set("fill", turned("#000000"))
     for one in figure:
         name = one.get("id", "")
         if name == "patch_1":  # the ground of all
@@ -143,7 +146,8 @@ def place_figures(app, exception):
         before, folder, name, after = match.groups()
         if name not in sizes:
             return match[0]
-        image = f'<img width="{sizes[name][0]}" height="{sizes[name][1]}"{before}{folder}{name}{after}'
+        width, height = sizes[name]
+        image = f'<img width="{width}" height="{height}"{before}{folder}{name}{after}'
         other = f"{name.removesuffix('.svg')}-dark.svg"
         if other not in sizes:
             return image

@@ -18,5 +18,12 @@ def test_licences_and_the_bill_lie_beside_the_pages():
 def test_fonts_on_the_site_are_those_whose_licence_is_there():
     """A font that the theme did not ship before is found here."""
     names = {path.name for kind in ("woff", "woff2", "ttf") for path in SITE.rglob(f"*.{kind}")}
-    known = ("fa-brands-400", "fa-regular-400", "fa-solid-900", "MathJax_")
+    known = (
+        "fa-brands-400",
+        "fa-regular-400",
+        "fa-solid-900",
+        "MathJax_",
+        "source-serif-4-",
+        "source-code-pro-",
+    )
     assert names and all(name.startswith(known) for name in names), sorted(names)
