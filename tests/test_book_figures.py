@@ -79,6 +79,17 @@ def test_a_plot_of_lines_has_no_ground_and_light_lines(two):
     assert contrast(part(root, "figure_1").get("fill"), PAGE) > 4.5
 
 
+def test_a_plot_without_axes_keeps_its_letters_and_boxes():
+    figure = Figure(figsize=(3, 3))
+    axes = figure.subplots()
+    axes.axis("off")
+    axes.text(0.5, 0.5, "boxed", bbox={"facecolor": "white", "edgecolor": "black"})
+    before, after = drawn(figure), book_figures.dark(drawn(figure))
+    glyphs = [re.findall('<path id="[^"]*" d="[^"]*" transform', text) for text in (before, after)]
+    assert len(glyphs[0]) == len(set("boxed")) and len(glyphs[1]) == len(glyphs[0])
+    assert after.count("fill: none") <= before.count("fill: none") + 1  # the figure's ground
+
+
 def test_a_map_keeps_its_ground_and_what_lies_on_it(two):
     before = ET.fromstring(drawn(two))
     after = ET.fromstring(book_figures.dark(drawn(two)))

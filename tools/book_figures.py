@@ -20,6 +20,7 @@ MAPS = ("QuadMesh", "QuadContourSet")
 BESIDE = ("text", "legend", "patch")  # what may lie beside a map: titles, keys, the frame
 # Greys from black to white become those from light to dark: text 0.90, the page's ground 0.09.
 LIGHTEST, DARKEST = 0.90, 0.09
+GROUND = "fill: #ffffff"  # of a plot; what has an outline is no ground
 NUMBER = r"(-?[\d.]+(?:e-?\d+)?)"
 PLACES = (rf"\bM {NUMBER} {NUMBER}", rf"translate\({NUMBER} {NUMBER}\)")
 
@@ -88,19 +89,20 @@ def is_filled(element, name):
 
 def turn_axes(axes):
     """Turn one plot: all of it and no ground, or of a map what lies outside."""
-    ground, *drawn = axes
-    names = [one.get("id", "").rpartition("_")[0] for one in drawn]
-    filled = [one for one, name in zip(drawn, names, strict=True) if is_filled(one, name)]
-    corners = [path.get("d", "") for path in ground.iter(f"{SVG}path")]
-    if not filled or not corners:
-        for path in ground.iter(f"{SVG}path"):
+    grounds = [path for path in axes.iterfind(f"{SVG}g/{SVG}path") if path.get("style") == GROUND]
+    names = [one.get("id", "").rpartition("_")[0] for one in axes]
+    if not any(is_filled(one, name) for one, name in zip(axes, names, strict=True)):
+        for path in grounds[:1]:
             path.set("style", "fill: none")
-        return [turn(one) for one in drawn]
-    corner = [[float(part) for part in pair] for pair in re.findall(f"{NUMBER} {NUMBER}", *corners)]
-    (left, right), (low, high) = ((min(part), max(part)) for part in zip(*corner, strict=True))
-    for one, name in zip(drawn, names, strict=True):
-        within = any(left < x < right and low < y < high for x, y in places(one))
-        if name == "matplotlib.axis" or (name in BESIDE and not within):
+        return turn(axes)
+    corners = re.findall(f"{NUMBER} {NUMBER}", grounds[0].get("d")) if grounds else [(0, 0)]
+    columns, rows = zip(*[map(float, corner) for corner in corners], strict=True)
+    for one, name in zip(axes, names, strict=True):
+        within = any(
+            min(columns) < x < max(columns) and min(rows) < y < max(rows) for x, y in places(one)
+        )
+        beside = name in BESIDE and not within and one.find(f"{SVG}path") not in grounds
+        if name == "matplotlib.axis" or beside:
             turn(one)
         else:
             one.set("fill", "#000000")  # of texts that say no colour
