@@ -17,10 +17,11 @@ function tellScrolling() {
     if (place.scrollWidth <= place.clientWidth + 1) delete place.dataset.scrolls;
     else place.dataset.scrolls = left > 1 ? "on" : "back";
   };
-  const watch = new ResizeObserver((entries) => entries.forEach(({ target }) => tell(target)));
+  // A table's own width changes, too: when its typeface arrives.
+  const watch = new ResizeObserver(() => places.forEach(tell));
   for (const place of places) {
     place.addEventListener("scroll", () => tell(place), { passive: true });
-    watch.observe(place);
+    for (const watched of [place, ...place.querySelectorAll("table")]) watch.observe(watched);
   }
 }
 
