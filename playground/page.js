@@ -12,11 +12,13 @@
   const lost = "Hatched: chains that have settled do not agree.";
   const surface = "Colour, on one scale: probability of class 1, from blue (0) to orange (1). Line: where it is 1/2.";
   const captions = {
-    classes: `${surface} Circles: class 0; triangles: class 1. Dashed green: the truth. ${lost}`,
+    classes: `${surface} Circles: class 0; triangles: class 1. Says: how sure the map is, on average; is right: for ` +
+      `which share of 2000 fresh labels; here: the probability of class 1. Dashed green: the truth. ${lost}`,
     groups: `Six tasks, a panel each. ${surface} ${lost}`,
     stored: `Six tasks, a panel each. ${surface}`,
     curve: "Line: mean curve. Dark band: where the curve lies (2 standard deviations). Light band: where a new " +
-      `measurement lies. Dashed green: the truth. ${lost}`,
+      "measurement lies. Says: which share of new measurements it should hold; is right: which it does. Dashed " +
+      `green: the truth. ${lost}`,
   };
   const guides = { classes: "Click to flip a point, drag it, click empty ground to add one." };
   guides.groups = guides.classes;
@@ -154,6 +156,7 @@
       [state, chosen, quiz, past, future, lastChange] = [whole, 0, asked, [], [], ""];
       [pictures, opened, since] = [{}, opened + 1, version + 1];
       refresh();
+      paint();
       ask();
     }
     /** Everything that depends on the kind of state, and on its values. */
@@ -509,6 +512,7 @@
       for (const { figure, canvas } of shown()) {
         const picture = pictures[figure.dataset.side];
         if (picture) Paint.map(canvas, state, picture, grid, size, more, drawing);
+        else canvas.width = 0; // what was shown before is of something else
       }
       if (isSmall || !folds.side.open || !posterior()) return;
       if (state.kind === "classes")
@@ -532,7 +536,7 @@
         const isReady = Boolean(picture?.settled && serials[side] === version);
         const share = picture?.settled ? 0 : (picture?.progress ?? 0);
         [bar.value, bar.dataset.done] = [isReady ? 1 : Math.max(share, 0.03), isReady];
-        if (picture) says.textContent = saysOf(picture);
+        says.textContent = picture ? saysOf(picture) : "";
       }
       const { how } = posterior() ?? {}, isOfStored = pictures.right?.method === "stored";
       const ofStored = "Stored, not sampled here: eight chains of the book's sampler";

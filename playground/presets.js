@@ -37,19 +37,19 @@ const PlaygroundPresets = (() => {
   /** Questions; maps stay veiled until one of the options is pressed, where that is possible. right: 1 to 3. */
   const quizzes = {
     "far-away": {
-      ask: "One network and the posterior of the same fifty points, seen from three times as far. Which still " +
-        "doubts in a corner?",
+      ask: "One network and the posterior of the same fifty points, seen from three times as far. Which of the " +
+        "two is unsure in some corner?",
       options: ["One network", "The posterior", "Neither"], right: 2, veil: true,
       answer: "One network says 0.99 or more in all four corners. The posterior does not in two of them: there it " +
         "says about 0.75, since its networks turn their boundaries differently where no point holds them.",
     },
     "signal-or-noise": {
-      ask: "Twenty-five points of a wave, noise 0.1, which both have to learn. Mean field is on the left. Where " +
-        "have its humps gone?",
-      options: ["Nowhere: they are there", "Into the noise", "Outwards"], right: 2, veil: true,
-      answer: "Mean field takes the humps for noise: it learns a noise of about 0.5, five times the true one, and " +
-        "half a wave. The posterior finds the wave and a noise of 0.1. One weight cannot vary alone where " +
-        "several together make a hump, so a normal for each weight alone pays too much for them.",
+      ask: "Twenty-five points of a wave with a hump and a dip. Each method has to find the curve and the size of " +
+        "the noise, which is 0.1. Mean field, on the left, lets each weight vary by itself. Does it find the wave?",
+      options: ["Yes", "Yes, in a wider band", "No, it takes it for noise"], right: 3, veil: true,
+      answer: "It learns a noise of about 0.5, five times the true one, and half a wave. The posterior finds the " +
+        "wave and a noise of 0.1. A hump is made by several weights together. Where each varies by itself they " +
+        "spoil it, and noise costs less.",
     },
     "the-gap": {
       ask: "Forty points of a wave, none in the middle, the noise known. Mean field is on the left. Whose band " +
@@ -76,12 +76,12 @@ const PlaygroundPresets = (() => {
         "0.36 against 0.38 (set both scales to 1, and MAP on the left).",
     },
     "five-networks": {
-      ask: "Five networks, trained from five starts, and the posterior. Where do the five agree that the " +
-        "posterior does not?",
+      ask: "Five networks, trained from five starts, and the posterior. Where are the five sure, and the posterior " +
+        "is not?",
       options: ["At the points", "Between the moons", "In empty corners"], right: 3, veil: true,
-      answer: "In two empty corners: the five say the same, 0.99 and more, where a quarter of the posterior's " +
-        "networks say the opposite. At the points the two maps differ by 0.04 on average. Five starts that " +
-        "end on nearly the same network are one opinion.",
+      answer: "In two of them the five say 0.99 and more, where a quarter of the posterior's networks say the " +
+        "opposite. At the points the two maps differ by 0.04 on average. Five starts that end on nearly the " +
+        "same network are one opinion.",
     },
   };
   for (const [name, quiz] of Object.entries(quizzes)) quiz.title = texts[name];

@@ -87,7 +87,7 @@ const Work = (() => {
       const start = state.far ? farStart(target.size) : null, capacity = state.kind === "curve" ? 600 : 250;
       sampler = engine.sampler(target, { start, capacity });
       if (state.far && state.step !== 1) sampler.imposeStepSize(FAR_STEP * state.step);
-      [settled, dirty, worth, average] = [false, false, 0, null];
+      [settled, dirty, worth, average, missing] = [false, false, 0, null, 1];
       restore();
     }
     function restore() {
@@ -99,7 +99,7 @@ const Work = (() => {
       state = given;
       keys = { fit: fitKey(state), grid: gridKey(state), begin: `${kind} ${width} ${far} ${far && step}`, step };
       if (old.grid !== keys.grid) {
-        table = predictionTable(gridFor(state));
+        [table, missing] = [predictionTable(gridFor(state)), 1];
         // one draw of five is enough for two digits
         scores = freshOf(state) ? predictionTable(freshOf(state).x, 5) : null;
       }

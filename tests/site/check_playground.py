@@ -134,6 +134,23 @@ def test_questions_veil_the_maps_until_they_are_answered(playground):
     assert page.faults == []
 
 
+def test_nothing_is_shown_of_what_was_before(playground):
+    """An answer before the first picture unveils an empty map, not that of another data set."""
+    page = playground("signal-or-noise")
+    page.get_by_role("button", name="No, it takes it for noise").click()
+    settled(page)
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("link", name="Five networks").click()
+    page.get_by_role("button", name="At the points").click()
+    assert page.evaluate(PICTURE) is None and page.evaluate(LEFT) is None
+    seen = page.locator(".playground-map canvas").evaluate_all("all => all.map(c => c.width)")
+    assert seen == [0, 0]
+    assert page.locator(".playground-says").all_inner_texts() == ["", ""]
+    page.get_by_role("button", name="Go on").click()
+    settled(page)
+    assert all(page.locator(".playground-says").all_inner_texts())
+
+
 def test_the_first_screen_is_the_playground(open_page):
     """Both maps, what they say and the controls are there without scrolling; on a phone the first
     map is.
