@@ -46,7 +46,7 @@ const PlaygroundPresets = (() => {
     "signal-or-noise": {
       ask: "Twenty-five points of a wave with a hump and a dip. Each method has to find the curve and the size of " +
         "the noise, which is 0.1. Mean field, on the left, lets each weight vary by itself. Does it find the wave?",
-      options: ["Yes", "Yes, in a wider band", "No, it takes it for noise"], right: 3, veil: true,
+      options: ["Yes", "Yes, in a wider band", "It takes it for noise"], right: 3, veil: true,
       answer: "It learns a noise of about 0.5, five times the true one, and half a wave. The posterior finds the " +
         "wave and a noise of 0.1. A hump is made by several weights together. Where each varies by itself they " +
         "spoil it, and noise costs less.",

@@ -137,7 +137,7 @@ def test_questions_veil_the_maps_until_they_are_answered(playground):
 def test_nothing_is_shown_of_what_was_before(playground):
     """An answer before the first picture unveils an empty map, not that of another data set."""
     page = playground("signal-or-noise")
-    page.get_by_role("button", name="No, it takes it for noise").click()
+    page.get_by_role("button", name="It takes it for noise").click()
     settled(page)
     page.get_by_role("button", name="Pause").click()
     page.get_by_role("link", name="Five networks").click()
