@@ -41,8 +41,8 @@ def every():
 
 @says(
     "new-tasks",
-    "With 5 labels every method is far from the ceiling (black).",
-    """The black line of known shape and unknown angle lies far below all others in NLL and
+    "With 5 labels every method is far from the ceiling (lowest line).",
+    """The line of known shape and unknown angle lies far below all others in NLL and
     is at the dashed line from 25 labels on.""",
 )
 def test_the_ceiling_is_far_ahead_and_near_the_optimum_from_25_labels_on():

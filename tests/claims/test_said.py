@@ -30,7 +30,7 @@ def test_a_file_holds_claims_of_its_page_alone_and_is_short():
 def test_a_claim_fails_if_its_sentence_is_no_longer_on_its_page(monkeypatch):
     monkeypatch.setattr(said, "CLAIMS", {})
 
-    @said.says("index", "*An executable book:\n  every number", "a sentence that is not there")
+    @said.says("index", "every number and\n  figure is computed", "a sentence that is not there")
     def test_one():
         pass
 
@@ -42,7 +42,7 @@ def test_a_claim_fails_if_its_sentence_is_no_longer_on_its_page(monkeypatch):
 def test_a_claim_fails_if_its_numbers_do_not_hold(monkeypatch):
     monkeypatch.setattr(said, "CLAIMS", {})
 
-    @said.says("index", "*An executable book:")
+    @said.says("index", "Fit, check and criticise")
     @said.says("README", "# Bayesian Neural Networks in JAX", falls=0.5)
     def test_one():
         assert not "what the numbers say"
