@@ -24,6 +24,8 @@ NAME = f"{PROJECT['name']}.pdf"
 SITE, FOLDER = ROOT / "_build/html", ROOT / "_build/pdf"
 TOOLS = Path(__file__).resolve().parent
 BROWSER = "/usr/bin/chromium"
+# all of them before anything is measured; one face stands for those of a reader's, which may lack
+LOAD_FACES = "Promise.allSettled([...document.fonts].map((face) => face.load())).then(() => 0)"
 ROOM = 658  # pixels that the margins of print.css leave of A4's width: 174 mm
 STYLES = re.compile(r'<link(?=[^>]*stylesheet)[^>]*?href="([^"]+)"[^>]*>')
 
@@ -163,8 +165,8 @@ def printed(browser: Browser, document: Path) -> bytes:
         page.set_default_timeout(300_000)
         page.emulate_media(media="print")
         page.goto(document.as_uri())
+        page.evaluate(LOAD_FACES)
         found = page.evaluate((TOOLS / "print.js").read_text(encoding="utf-8"))
-        page.evaluate("document.fonts.ready.then(() => 0)")
         faults = [*found["wide"], *found["lost"], *found["small"]]
         if faults:
             raise RuntimeError("\n".join(["too wide, too small, or lost:", *faults]))
