@@ -43,8 +43,13 @@ def test_a_line_of_text_has_66_to_80_characters(open_page):
     assert len(lengths) > 100 and 66 <= lengths[len(lengths) // 2] <= 80
 
 
-def chosen(page):
-    """Return what figures show, by file."""
+def shown(page, theme):
+    """Wait until all figures are those of a theme; return what they show, by file."""
+    is_dark = "i.currentSrc.endsWith('-dark.svg')"
+    page.wait_for_function(
+        "[...document.querySelectorAll('.bd-article picture img')].every(i => i.currentSrc"
+        f" && {is_dark if theme == 'dark' else f'!{is_dark}'})"
+    )
     return page.eval_on_selector_all(
         ".bd-article picture img", "all => all.map(i => i.currentSrc.split('/').pop())"
     )
@@ -53,20 +58,12 @@ def chosen(page):
 def test_figures_follow_the_theme_that_a_reader_chooses(open_page):
     page = open_page("book/data.html", color_scheme="dark", **DESKTOP)
     page.wait_for_load_state("networkidle")
-    assert page.locator(".bd-article picture").count() >= 4
-    dark = chosen(page)
-    assert all(name.endswith("-dark.svg") for name in dark)
-    page.evaluate("document.documentElement.dataset.theme = 'light'")
-    page.wait_for_function(
-        "[...document.querySelectorAll('.bd-article picture img')]"
-        ".every(i => !i.currentSrc.endsWith('-dark.svg'))"
-    )
-    assert chosen(page) == [name.replace("-dark", "") for name in dark]
-    page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    page.wait_for_function(
-        "[...document.querySelectorAll('.bd-article picture img')]"
-        ".every(i => i.currentSrc.endsWith('-dark.svg'))"
-    )
+    dark = shown(page, "dark")
+    assert len(dark) >= 4
+    for theme in ("light", "dark"):
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        names = [name.replace("-dark", "") for name in dark] if theme == "light" else dark
+        assert shown(page, theme) == names
 
 
 @pytest.mark.parametrize("path", PAGES)
