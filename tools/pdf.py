@@ -24,8 +24,8 @@ NAME = f"{PROJECT['name']}.pdf"
 SITE, FOLDER = ROOT / "_build/html", ROOT / "_build/pdf"
 TOOLS = Path(__file__).resolve().parent
 BROWSER = "/usr/bin/chromium"
-# all of them before anything is measured; one face stands for those of a reader's, which may lack
-LOAD_FACES = "Promise.allSettled([...document.fonts].map((face) => face.load())).then(() => 0)"
+# all of them before anything is measured
+LOAD_FACES = "Promise.all([...document.fonts].map((face) => face.load())).then(() => 0)"
 ROOM = 658  # pixels that the margins of print.css leave of A4's width: 174 mm
 STYLES = re.compile(r'<link(?=[^>]*stylesheet)[^>]*?href="([^"]+)"[^>]*>')
 

@@ -39,6 +39,8 @@ def test_a_line_of_text_has_66_to_80_characters(open_page):
     """By the median of the full lines of a page of prose."""
     page = open_page("book/what-it-is-worth.html", **WIDE)
     page.wait_for_load_state("networkidle")
+    page.reload()  # with the faces that have arrived
+    page.wait_for_load_state("networkidle")
     lengths = sorted(page.evaluate(LINES))
     assert len(lengths) > 100 and 66 <= lengths[len(lengths) // 2] <= 80
 
