@@ -185,7 +185,7 @@ def test_on_concrete_far_chains_are_worth_something():
     "usual-tables",
     "**Learnt scales** matter on this table",
     "Yet their chains are the only ones on this page that nearly agree",
-    "A posterior that has mixed, of the wrong prior, forecasts worse than an average over chains",
+    "Chains that nearly agree, under the wrong prior, forecast worse than an average over chains",
 )
 def test_on_concrete_scales_are_worth_learning_and_only_fixed_ones_mix():
     found = arms("concrete")
