@@ -11,14 +11,16 @@
   const marks = { 0: disc(6), 1: "M0,-8L7.5,5.5H-7.5Z", curve: disc(4.5) };
   const lost = "Hatched: chains that have settled do not agree.";
   const surface = "Colour, on one scale: probability of class 1, from blue (0) to orange (1). Line: where it is 1/2.";
+  const terms = "MAP: the one most probable network. Posterior: the average of networks that four chains draw. " +
+    "Prior scale σ: how large weights are before any point is seen, and so how steep a network may be.";
   const captions = {
     classes: `${surface} Circles: class 0; triangles: class 1. Says: how sure the map is, on average; is right: for ` +
-      `which share of 2000 fresh labels; here: the probability of class 1. Dashed green: the truth. ${lost}`,
+      `which share of 2000 fresh labels; here: the probability of class 1. Dashed green: the truth. ${lost} ${terms}`,
     groups: `Six tasks, a panel each. ${surface} ${lost}`,
     stored: `Six tasks, a panel each. ${surface}`,
     curve: "Line: mean curve. Dark band: where the curve lies (2 standard deviations). Light band: where a new " +
       "measurement lies. Says: which share of new measurements it should hold; is right: which it does. Dashed " +
-      `green: the truth. ${lost}`,
+      `green: the truth. ${lost} ${terms}`,
   };
   const guides = { classes: "Click to flip a point, drag it, click empty ground to add one." };
   guides.groups = guides.classes;
@@ -49,10 +51,10 @@
   const steps = { 0.05: "learnt ÷ 20", 0.25: "learnt ÷ 4", 1: "learnt", 2: "learnt × 2", 4: "learnt × 4" };
   const textsOfSets = Object.fromEntries(Object.entries(sets).map(([name, { text }]) => [name, text]));
   const controls = {
-    output: scale("Scale σ of the output weights", 2),
-    hidden: scale("Scale σ of the hidden weights", 1),
-    input: scale("Scale σ of the input weights", 0),
-    both: { text: "Scale σ of all weights", values: [0.1, 0.25, 0.5, 1, 2, 4, 8], kinds: ["curve"], ...both },
+    output: scale("Prior scale σ of the output weights", 2),
+    hidden: scale("Prior scale σ of the hidden weights", 1),
+    input: scale("Prior scale σ of the input weights", 0),
+    both: { text: "Prior scale σ of all weights", values: [0.1, 0.25, 0.5, 1, 2, 4, 8], kinds: ["curve"], ...both },
     other: simple("other", "The same of the left map", [0, 0.125, 0.25, 0.5, 1, 2, 4, 8, 12, 24, 48], ["classes"],
       { 0: "as right" }),
     noise: simple("noise", "Noise s", [0, 0.03, 0.1, 0.3, 1], ["curve"], { 0: "learnt" }),

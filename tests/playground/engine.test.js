@@ -57,6 +57,13 @@ test("normals have the moments of N(0, 1) and no correlation, over draws and str
   near(below, 0.0249979, 5 * Math.sqrt((0.025 * 0.975) / n), "tail");
 });
 
+test("tanh is that of the language", () => {
+  for (let x = -40; x <= 40; x += 0.00137) near(Playground.tanh(x) / Math.tanh(x), 1, 1e-14, `tanh(${x})`);
+  for (const x of [1e-300, 1e-9, 1e9, Infinity]) near(Playground.tanh(-x) / -Math.tanh(x), 1, 1e-14, `tanh(-${x})`);
+  assert.equal(Playground.tanh(0), 0);
+  assert.ok(Number.isNaN(Playground.tanh(NaN)));
+});
+
 test("gradients equal central differences, in every architecture", () => {
   const random = Playground.generator(11);
   for (const architecture of architectures)
@@ -708,5 +715,5 @@ test("both files are classic scripts: a page has nothing else to load", () => {
     `${text}; Object.keys({ ...Playground, ...Diagnostics }).join(" ")`,
     { performance },
   );
-  assert.equal(names, "generator target sampler every expect vectors series rhat effectiveSampleSize predictionTable");
+  assert.equal(names, "generator target sampler every expect vectors tanh series rhat effectiveSampleSize predictionTable");
 });

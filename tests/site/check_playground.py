@@ -270,7 +270,7 @@ def test_controls_do_what_they_say(playground):
     """Every data set and every width runs; sliders speak; the prior's scale keeps the points."""
     page = playground("flip-12")
     page.locator(".playground summary", has_text="Data, network and prior").click()
-    slider = page.get_by_label("Scale σ of the output weights")
+    slider = page.get_by_label("Prior scale σ of the output weights")
     slider.fill("8")
     assert slider.get_attribute("aria-valuetext") == "24"
     assert page.evaluate(STATE)["sds"] == [1, 1, 24]
