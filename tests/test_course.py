@@ -20,6 +20,7 @@ COURSE = (
     "sgmcmc",
     "hierarchical-bnn",
     "informative-priors",
+    "your-table",
 )
 BACK = "\n## Looking back\n"
 # Of what a reader sees: what is folded is not counted, answers neither.

@@ -7,7 +7,7 @@ from typing import Any
 
 ERRORS = 6  # within how many errors a check has to find a stored number
 CLOCK = "seconds"  # never found again
-ROUNDING = 1e-12  # relative to a number: sums in another order
+ROUNDING = 1e-10  # relative to a number: sums, and solutions of systems, on another processor
 
 
 def compare(stored: Any, found: Any) -> tuple[int, float, list[str]]:

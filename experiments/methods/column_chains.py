@@ -17,6 +17,7 @@ ARMS = {
     "noise by a second output": {"noise": "output"},
     "scales of 1": {"noise": "number", "scales": 1.0},
 }
+CHAINS = {"learnt scales": 16, "noise by a second output": 4, "scales of 1": 4}  # by arm
 # 60 000 gradients a chain and not many more, 20 000 of them at most in warm-up's trees
 LENGTHS = {"num_warmup": 200, "num_samples": 300, "max_tree_depth": 7}
 PARTS = (0.25, 0.5, 1.0)  # of the draws, where length is weighed against chains
@@ -40,16 +41,16 @@ def starts(key, shapes, num_chains):
     return found
 
 
-def settings(table, chains):
-    """Return what a table's result is told to be: ``chains`` is how many, by arm."""
-    return {"seed": SEED, "table": table, "chains": chains, **LENGTHS, "parts": list(PARTS)}
+def settings(table):
+    """Return what a table's result is told to be."""
+    return {"seed": SEED, "table": table, "chains": CHAINS, **LENGTHS, "parts": list(PARTS)}
 
 
-def units(table, chains):
+def units(table):
     """Return every arm on every split."""
     return {
         f"{arm}; split {split}": {"table": table, "arm": arm, "split": split, "num_chains": count}
-        for arm, count in chains.items()
+        for arm, count in CHAINS.items()
         for split in range(usual_tables.NUM_SPLITS)
     }
 

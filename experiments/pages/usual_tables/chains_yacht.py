@@ -2,12 +2,11 @@
 
 from experiments.methods import column_chains
 
-CHAINS = {"learnt scales": 16, "noise by a second output": 4, "scales of 1": 4}
-SETTINGS = column_chains.settings("yacht", CHAINS)
+SETTINGS = column_chains.settings("yacht")
 SMALL = {"table": "yacht", "arm": "noise by a second output", "split": 0, "num_chains": 4}
 unit, score, rows = column_chains.unit, column_chains.score, column_chains.rows
 
 
 def units() -> dict[str, dict]:
     """Return every arm on every split."""
-    return column_chains.units(SETTINGS["table"], CHAINS)
+    return column_chains.units(SETTINGS["table"])
