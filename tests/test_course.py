@@ -12,6 +12,7 @@ from chapters import ROOT
 from tests.test_book_rules import directives, read
 
 COURSE = (
+    "regression",
     "data",
     "flat-bnn",
     "choosing-the-prior",

@@ -55,6 +55,7 @@ SECONDS = {
     "usual-tables": 40,
     "svi": 35,
     "guides-measured": 40,
+    "curves-measured": 40,
     "regression": 42,
     "overconfidence": 40,
     "wide-limit": 40,
