@@ -184,7 +184,7 @@ def test_on_concrete_far_chains_are_worth_something():
 @says(
     "usual-tables",
     "**Learnt scales** matter on this table",
-    "Yet their chains are the only ones on this page that nearly agree",
+    "Yet their chains are the only ones on these tables that nearly agree",
     "Chains that nearly agree, under the wrong prior, forecast worse than an average over chains",
 )
 def test_on_concrete_scales_are_worth_learning_and_only_fixed_ones_mix():
@@ -243,3 +243,51 @@ def test_on_concrete_trees_and_an_ensemble_are_level_until_the_noise_depends_on_
         assert ends(log_density(MAIN, "concrete") - log_density(name, "concrete"))[0] > 0
     worse, better = (np.mean(found[name]["log_density"]) for name in ("trees, quantiles", "trees"))
     assert worse < better
+
+
+@says(
+    "usual-tables",
+    "On *energy* the sixteen chains lead by both scores",
+    "**Learnt scales** lead by every score.",
+    "here, as on `concrete`, the scales are worth learning.",
+)
+def test_on_energy_the_chains_lead():
+    found = arms("energy")
+    for name in found.keys() - {MAIN, SECOND}:
+        assert ends(log_density(MAIN, "energy") - log_density(name, "energy"))[0] > 0.1
+        for score in ("rmse", "crps"):
+            assert np.subtract(found[name][score], found[MAIN][score]).mean() > 0.03
+    for score in ("rmse", "crps"):
+        assert np.subtract(found[SECOND][score], found[MAIN][score]).mean() > 0.02
+    assert log_density(MAIN, "energy").mean() > log_density(SECOND, "energy").mean()
+    assert ends(np.subtract(found["trees"]["crps"], found[MAIN]["crps"]))[0] > 0
+    assert ends(four_chains("energy") - log_density("scales of 1", "energy"))[0] > 0
+
+
+@says(
+    "usual-tables",
+    "**Noise by a second output** gains nothing that is shown",
+    "**Chains** agree no better than on `yacht`",
+    "That four quarter chains beat one whole one is not shown here",
+)
+def test_on_energy_a_second_output_and_quarter_chains_are_not_shown_to_gain():
+    low, high = ends(log_density(SECOND, "energy") - four_chains("energy"))
+    assert low < 0 < high
+    assert np.subtract(*(arms("energy")[name]["rmse"] for name in (SECOND, MAIN))).mean() > 0.05
+    for name in (MAIN, SECOND):
+        assert min(one["predictions"] for one in arms("energy")[name]["rhat"]) > 1.5
+    grids = np.array(arms("energy")[MAIN]["by_chains"])
+    assert ends(grids[:, 2, 0] - grids[:, 0, 2])[0] < 0
+
+
+@says(
+    "usual-tables",
+    "**Dropout** has the published means for the third time, and the end of its grid binds",
+)
+def test_on_energy_dropout_is_repeated_and_its_grid_binds():
+    published = arms("energy")["MC dropout, published grid"]
+    assert set(published["tau"]) == {0.75}
+    for score, mean in (("rmse", 0.54), ("log_density", -1.21)):
+        assert abs(np.mean(published[score]) - mean) < 2 * stats.sem(published[score])
+    free = log_density("MC dropout, free precision", "energy")
+    assert ends(free - log_density(published["name"], "energy"))[0] > 0
