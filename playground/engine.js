@@ -9,16 +9,12 @@ const Playground = (() => {
     if (!right) throw new Error(`${name}: given ${given}, expected ${expected}`);
   }
 
-  /**
-   * Math.tanh to 1e-15, in half its time, which is most of a gradient's: a quotient of polynomials (Pade's, of order 7
-   * and 6) of an eighth of x, doubled three times; at 20 it is 1.
-   */
+  /** Math.tanh to 1e-15, in half its time: a quotient of polynomials (Pade's) of x / 8, doubled thrice; 1 at 20. */
   function tanh(x) {
     const z = Math.min(Math.max(x, -20), 20) / 8, s = z * z;
     let t = (z * (135135 + s * (17325 + s * (378 + s)))) / (135135 + s * (62370 + s * (3150 + s * 28)));
-    t = (2 * t) / (1 + t * t);
-    t = (2 * t) / (1 + t * t);
-    return (2 * t) / (1 + t * t);
+    for (let k = 0; k < 3; k++) t = (2 * t) / (1 + t * t);
+    return t;
   }
 
   /** sfc32 (Doty-Humphrey, PractRand) of two integers: uniform() in (0, 1); normal(), N(0, 1) by Box and Muller. */
