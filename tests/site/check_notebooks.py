@@ -205,8 +205,11 @@ def open_notebook(jupyterlab, window):
     yield load
     for page in opened:
         page.close()
-    for kernel in window.request.get(f"{jupyterlab}/api/kernels").json():
-        window.request.delete(f"{jupyterlab}/api/kernels/{kernel['id']}")
+    kernels = f"{jupyterlab}/api/kernels"
+    while not (answer := window.request.get(kernels)).ok:
+        time.sleep(0.1)  # a kernel that ends while they are listed is an error
+    for kernel in answer.json():
+        window.request.delete(f"{kernels}/{kernel['id']}")
 
 
 @pytest.mark.parametrize("name", NAMES)
