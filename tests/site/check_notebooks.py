@@ -206,8 +206,10 @@ def open_notebook(jupyterlab, window):
     for page in opened:
         page.close()
     kernels = f"{jupyterlab}/api/kernels"
-    while not (answer := window.request.get(kernels)).ok:
-        time.sleep(0.1)  # a kernel that ends while they are listed is an error
+    for _ in range(50):  # a kernel that ends while they are listed is an error
+        if (answer := window.request.get(kernels)).ok:
+            break
+        time.sleep(0.1)
     for kernel in answer.json():
         window.request.delete(f"{kernels}/{kernel['id']}")
 
