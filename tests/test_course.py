@@ -19,7 +19,9 @@ COURSE = (
     "from-one-fit",
     "svi",
     "sgmcmc",
+    "how-good",
     "hierarchical-bnn",
+    "where-the-gain",
     "informative-priors",
     "your-table",
 )

@@ -47,6 +47,8 @@ SECONDS = {
     "flat-measured": 50,
     "choosing-the-prior": 45,
     "from-one-fit": 45,
+    "how-good": 40,
+    "where-the-gain": 40,
     "priors-judged": 60,
     "scaling-out": 55,
     "sgmcmc": 45,

@@ -1,0 +1,100 @@
+"""Claims of the page ``how-good`` on stored rows."""
+
+import numpy as np
+
+from tests.claims.reading import is_open, lower_end, mixed, rows, stored, upper_end
+from tests.claims.said import says
+
+
+def near(prior, measure):
+    """Nats a label above the best possible of forty networks that stop early, and of the posterior,
+    on eighty tasks.
+    """
+    rival, cold = rows("comparing_inference/rivals"), rows("comparing_inference/cold")
+    forty = [
+        rival[f"ensemble, sd {prior}"][part]["40"]["near"][measure] for part in ("worth", "new")
+    ]
+    posterior = [
+        cold[f"T 1, sd {prior}"]["near"][measure],
+        rival[f"posterior, sd {prior}"]["new"]["all"]["near"][measure],
+    ]
+    return np.concatenate(forty), np.concatenate(posterior)
+
+
+@says(
+    "how-good",
+    """Over eighty tasks no difference between the two is shown on labels alone, where forty are
+    behind by {glue:text}`eighty-nll`; on labels together they are behind by
+    {glue:text}`eighty-joint`""",
+)
+def test_forty_networks_are_level_alone_and_behind_together():
+    assert is_open(np.subtract(*near("chosen", "nll")))
+    assert lower_end(np.subtract(*near("chosen", "joint"))) > 0
+    assert mixed(rows("comparing_inference/cold")["T 1, sd chosen"]["check"])
+    assert mixed(rows("comparing_inference/rivals")["posterior, sd chosen"]["new"]["check"])
+
+
+def spiral(name):
+    """The rows of a method on the spiral, one a training set."""
+    found = [
+        row
+        for part in ("spiral", "spiral_references", "spiral_rivals")
+        for row in stored(f"svi/{part}")
+        if row["name"] == name
+    ]
+    assert len(found) == 5
+    return found
+
+
+def bits(name, where):
+    """Doubts near the data or far from them, by training set."""
+    return np.array([row[f"entropy_{where}"] for row in spiral(name)])
+
+
+@says(
+    "how-good",
+    "sampled under N(0, 1) until its chains had mixed, on five training sets.",
+    "Less, all but the ten networks.",
+    "Under a prior that was chosen near the data it may doubt less far out than near",
+)
+def test_far_out_all_but_the_ensemble_doubt_less_than_near_the_data():
+    assert all(row["check"]["mixed"] for row in spiral("NUTS, prior sd 1"))
+    for name in ("one network, temperature by folds", "SVI, prior sd 1", "NUTS, prior sd 1"):
+        assert lower_end(bits(name, "near") - bits(name, "far")) > 0
+    ten = "ensemble of 10, to the end"
+    assert lower_end(bits(ten, "far") - bits(ten, "near")) > 0
+
+
+@says(
+    "how-good",
+    """at a power of five labels alone gain {glue:text}`cold-alone` nats, and labels together lose
+    {glue:text}`cold-together`.""",
+    "Under the chosen scales no such gain is shown, and both losses are smaller",
+)
+def test_a_power_mends_one_prior_and_a_better_prior_more():
+    cell = rows("comparing_inference/cold")
+
+    def loss(name, measure):
+        assert cell[name]["check"]["mixed"]
+        return np.array(cell[name]["near"][measure])
+
+    assert lower_end(loss("T 1, sd 1", "nll") - loss("T 0.2, sd 1", "nll")) > 0
+    assert lower_end(loss("T 0.2, sd 1", "joint") - loss("T 1, sd 1", "joint")) > 0
+    assert upper_end(loss("T 0.5, sd chosen", "joint") - loss("T 1, sd chosen", "joint")) > 0
+    assert lower_end(loss("T 1, sd chosen", "nll") - loss("T 0.5, sd chosen", "nll")) < 0.001
+    for measure in ("nll", "joint"):
+        assert lower_end(loss("T 1, sd 1", measure) - loss("T 1, sd chosen", measure)) > 0.01
+
+
+@says(
+    "how-good",
+    """On two of the field's tables trees or a Gaussian process are level with sampled networks by
+    root mean square error""",
+)
+def test_on_two_tables_something_that_is_no_network_is_level_by_its_mean():
+    for table, rival in (("yacht", "process, Matern 5/2"), ("concrete", "trees")):
+        sampled = rows(f"usual_tables/chains_{table}")["learnt scales"]["rmse"]
+        other = rows(f"usual_tables/baselines_{table}")[rival]["rmse"]
+        gap = np.subtract(other, sampled)
+        error = gap.std(ddof=1) * np.sqrt(1 / 20 + 1 / 9)  # splits overlap
+        assert abs(gap.mean()) < 2.1 * error
