@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.claims.reading import is_open, lower_end, mixed, rows, stored, upper_end
+from tests.claims.reading import is_open, lower_end, mixed, rows, stored
 from tests.claims.said import says
 
 
@@ -23,8 +23,8 @@ def near(prior, measure):
 
 @says(
     "how-good",
-    """Over eighty tasks no difference between the two is shown on labels alone, where forty are
-    behind by {glue:text}`eighty-nll`; on labels together they are behind by
+    """on eighty tasks no difference from forty networks is shown on labels alone, where those are
+    behind by {glue:text}`eighty-nll`, and on labels together they are behind by
     {glue:text}`eighty-joint`""",
 )
 def test_forty_networks_are_level_alone_and_behind_together():
@@ -55,7 +55,7 @@ def bits(name, where):
     "how-good",
     "sampled under N(0, 1) until its chains had mixed, on five training sets.",
     "Less, all but the ten networks.",
-    "Under a prior that was chosen near the data it may doubt less far out than near",
+    "Under N(0, 1) a posterior doubted less far out than near",
 )
 def test_far_out_all_but_the_ensemble_doubt_less_than_near_the_data():
     assert all(row["check"]["mixed"] for row in spiral("NUTS, prior sd 1"))
@@ -69,7 +69,8 @@ def test_far_out_all_but_the_ensemble_doubt_less_than_near_the_data():
     "how-good",
     """at a power of five labels alone gain {glue:text}`cold-alone` nats, and labels together lose
     {glue:text}`cold-together`.""",
-    "Under the chosen scales no such gain is shown, and both losses are smaller",
+    """The chosen scales gain more, {glue:text}`prior-alone` and {glue:text}`prior-together`, and
+    under them no gain of a power is shown""",
 )
 def test_a_power_mends_one_prior_and_a_better_prior_more():
     cell = rows("comparing_inference/cold")
@@ -80,16 +81,30 @@ def test_a_power_mends_one_prior_and_a_better_prior_more():
 
     assert lower_end(loss("T 1, sd 1", "nll") - loss("T 0.2, sd 1", "nll")) > 0
     assert lower_end(loss("T 0.2, sd 1", "joint") - loss("T 1, sd 1", "joint")) > 0
-    assert upper_end(loss("T 0.5, sd chosen", "joint") - loss("T 1, sd chosen", "joint")) > 0
-    assert lower_end(loss("T 1, sd chosen", "nll") - loss("T 0.5, sd chosen", "nll")) < 0.001
     for measure in ("nll", "joint"):
-        assert lower_end(loss("T 1, sd 1", measure) - loss("T 1, sd chosen", measure)) > 0.01
+        assert lower_end(loss("T 1, sd 1", measure) - loss("T 1, sd chosen", measure)) > 0.05
+        gain = loss("T 1, sd chosen", measure) - loss("T 0.5, sd chosen", measure)
+        assert lower_end(gain) < 0.001
 
 
 @says(
     "how-good",
-    """On two of the field's tables trees or a Gaussian process are level with sampled networks by
-    root mean square error""",
+    """under a wide one the doubts far out are the larger ones, by chains that fall short of our
+    rule""",
+    "N(0, 1) is too narrow for this spiral, as its share of right answers says",
+)
+def test_under_a_wide_prior_the_doubts_far_out_are_the_larger_ones():
+    wide = "NUTS, prior sd 10"
+    assert lower_end(bits(wide, "far") - bits(wide, "near")) > 0.5
+    assert not any(mixed(row["check"]) for row in spiral(wide))
+    right = [row["scores"]["accuracy %"] for row in spiral("NUTS, prior sd 1")]
+    assert max(right) < 95 < min(row["scores"]["accuracy %"] for row in spiral(wide))
+
+
+@says(
+    "how-good",
+    """on two of these, trees or a Gaussian process are level with sampled networks by root mean
+    square error""",
 )
 def test_on_two_tables_something_that_is_no_network_is_level_by_its_mean():
     for table, rival in (("yacht", "process, Matern 5/2"), ("concrete", "trees")):

@@ -12,43 +12,51 @@ from tests.claims.said import says
 PLAIN, CHOSEN, SHARED = "N(0, 1)", "chosen over tasks", "shared, N+(0, 1)"
 
 
-def nll(name):
-    """NLL of a stair on the first eight data sets."""
-    if name in (PLAIN, CHOSEN, SHARED):
-        return np.array(arms()[name]["nll"][:8])
-    if name in ("latent angle", "Bayes optimum"):
-        return np.array(rows("what_the_gain_is_made_of/rivals")[name]["nll"])
-    return np.array(rows("what_the_gain_is_made_of/centres")[f"rotated, {name}, shift"]["nll"][:8])
+def centre(name):
+    """NLL of a row of the centres on the first eight data sets."""
+    return np.array(rows("what_the_gain_is_made_of/centres")[f"rotated, {name}"]["nll"][:8])
+
+
+def rival(name):
+    """NLL of a rival on the same eight."""
+    return np.array(rows("what_the_gain_is_made_of/rivals")[name]["nll"])
+
+
+def plain():
+    """NLL of separate networks under N(0, 1) on these."""
+    return np.array(arms()[PLAIN]["nll"][:8])
 
 
 @says(
     "where-the-gain",
-    """Three numbers climb most of the stairs; to share weights adds so little that eight data sets
-    do not show it.""",
-    "The best of the networks still leaves more than a third of the way",
+    """Three numbers bring more than half of what is possible; sharing weights adds so little that
+    eight data sets do not show it.""",
     "*Three scales* are the first stair and the highest.",
+    "its chains have mixed on one data set alone (hollow)",
 )
 def test_the_first_stair_is_the_highest():
-    first = nll(PLAIN) - nll(CHOSEN)
-    assert is_open(nll(CHOSEN) - nll(SHARED))
-    every = nll(PLAIN) - nll("Bayes optimum")
+    first = plain() - centre("chosen, as now")
+    assert is_open(centre("chosen, as now") - centre("shared, as now"))
+    every = plain() - rival("Bayes optimum")
     assert first.mean() > 0.5 * every.mean()
-    best = nll(PLAIN) - nll("shared")
-    assert 0.5 * every.mean() < best.mean() < 0.65 * every.mean()
-    assert lower_end(nll("shared") - nll("latent angle")) > 0
-    assert lower_end(nll("latent angle") - nll("Bayes optimum")) > 0
+    best = plain() - centre("shared, shift")
+    assert best.mean() < 0.65 * every.mean()
+    checks = rows("what_the_gain_is_made_of/rivals")["latent angle"]["check"]
+    assert sum(check["mixed"] for check in checks) == 1
+    assert lower_end(rival("latent angle") - rival("Bayes optimum")) > 0
 
 
 @says(
     "where-the-gain",
-    """here they left the gain of sharing open, and forty-eight more were drawn.""",
-    """there is a gain, and a threshold of 0.005, fixed before the first result, lies within its
-    interval.""",
-    "Twelve tell in seven cases of ten, and the first twelve were of the others",
+    "and forty-eight more bring it to a third.",
+    """there is a gain. We had said beforehand that less than 0.005 would be too small to matter,
+    and the interval does not tell whether it is.""",
+    "Twelve tell in seven cases of ten, and the first twelve were among the others",
 )
 def test_twelve_leave_sharing_open_and_sixty_show_a_small_gain():
     every = headlines.paired_differences(unmixed=True)
     assert len(every) == 60 and is_open(every[:12])
+    assert metrics.interval(every)[1] < 0.4 * metrics.interval(every[:12])[1]
     mean, half = metrics.interval(headlines.paired_differences())
     assert 0 < mean - half < THRESHOLD < mean + half < 0.02
     random = np.random.default_rng(1)
@@ -58,8 +66,8 @@ def test_twelve_leave_sharing_open_and_sixty_show_a_small_gain():
 
 @says(
     "where-the-gain",
-    """a task that chooses for itself by its fifty labels gains {glue:text}`own-choice`, where the
-    common choice gains {glue:text}`common-choice`.""",
+    """where each task chooses for itself by its fifty labels the gain is {glue:text}`own-choice`,
+    where they choose together {glue:text}`common-choice`""",
 )
 def test_a_common_choice_is_better_than_one_of_each_task():
     assert lower_end(np.subtract(arms()["chosen per task"]["nll"], arms()[CHOSEN]["nll"])) > 0.01
@@ -67,45 +75,71 @@ def test_a_common_choice_is_better_than_one_of_each_task():
 
 @says(
     "where-the-gain",
-    """A shift of the inputs, learnt with the weights, brings chosen scales
+    """A shift of each task's inputs, learnt with the weights, brings chosen scales
     {glue:text}`centre-chosen` and shared weights {glue:text}`centre-shared`""",
-    "It gains {glue:text}`angle-shared` over shared weights.",
+    """It is {glue:text}`angle-shared` ahead of shared weights with a shift, as far as chains tell
+    that have seldom mixed.""",
 )
 def test_a_learnt_centre_and_an_angle_gain():
     assert lower_end(saved("chosen", "shift")) > 0.003 < lower_end(saved("shared", "shift"))
-    assert lower_end(nll(SHARED) - nll("latent angle")) > 0.02
+    assert lower_end(centre("shared, shift") - rival("latent angle")) > 0.01
 
 
-def alone(layer, prior):
-    """NLL with one layer alone free, less that of the sources' model."""
+@says(
+    "where-the-gain",
+    """Learnt scales without common means stand {glue:text}`means-lead` behind shared weights on
+    twelve data sets, and have mixed on three of them""",
+)
+def test_learnt_scales_without_means_are_a_lead():
+    row = arms()["learnt over tasks"]
+    assert sum(check["mixed"] for check in row["check"]) == 3
+    assert lower_end(np.subtract(row["nll"], arms()[SHARED]["nll"])) > 0
+
+
+def way(name, prior):
+    """NLL of a way to differ, less that of the sources' model."""
     found = rows("what_the_gain_is_made_of/attribution")
     full = found["every layer, means' scale 1, HalfNormal(1)"]["nll"]
-    of = np.array(found[f"{layer} layer alone, {prior}"]["nll"])
+    of = np.array(found[f"{name}, {prior}"]["nll"])
     return of - full[: len(of)]
 
 
 @says(
     "where-the-gain",
     "With N(0, 1) on what is shared the output layer is the special one.",
-    "With learnt scales the input layer alone is no worse.",
-    """there it gains {glue:text}`later-chosen` over chosen scales and {glue:text}`later-shared`
-    over shared weights""",
+    "With learnt scales the input layer alone is level with all layers free",
+    "input or output alone will do, and the hidden layer alone will not.",
+    """where they have mixed (on most) it gains {glue:text}`later-chosen` over chosen scales and
+    {glue:text}`later-shared` over shared weights.""",
+    "**That is the best network of this chapter**",
 )
 def test_the_layer_that_differs_depends_on_the_prior_of_what_is_shared():
     one, learnt = "means' scale 1, HalfNormal(1)", "means' scale learnt, HalfNormal(5)"
-    assert lower_end(alone("input", one) - alone("output", one)) > THRESHOLD
-    assert alone("hidden", one).mean() > alone("output", one).mean() + THRESHOLD
-    assert is_open(alone("input", learnt) - alone("output", learnt))
-    assert upper_end(alone("input", learnt)) < 0
+    alone = "{} layer alone".format
+    assert lower_end(way(alone("input"), one) - way(alone("output"), one)) > THRESHOLD
+    assert way(alone("hidden"), one).mean() > way(alone("output"), one).mean() + THRESHOLD
+    assert np.abs(way(alone("input"), learnt) - way("every layer", learnt)).mean() < THRESHOLD
+    assert is_open(way(alone("input"), learnt) - way(alone("output"), learnt))
+    assert way(alone("hidden"), learnt).mean() > way(alone("output"), learnt).mean() + THRESHOLD
     for name in (CHOSEN, SHARED):
         assert lower_end(headlines.less_input_layer(name)) > THRESHOLD
+    later = rows("what_the_gain_is_made_of/scaled_later")["input layer alone, scaled"]["check"]
+    assert sum(check["mixed"] for check in later) > len(later) / 2
+    # a shift, the other way to go on, gains less than this over the same shared weights
+    assert (
+        headlines.less_input_layer(CHOSEN).mean()
+        > (centre("chosen, as now") - centre("shared, shift")).mean()
+    )
 
 
 @says(
     "where-the-gain",
     "Over N(0, 1) sharing gains in most settings and is behind in none",
-    "Over chosen scales it loses with five tasks",
-    "It gains with fifty tasks, and with two tasks of five labels",
+    """Over chosen scales it gains with eighteen and with fifty tasks of fifty labels, and with two
+    tasks of five""",
+    """Longer chains on twelve data sets, all of which have mixed, say so once more: it is behind by
+    {glue:text}`five-behind`.""",
+    "Elsewhere we cannot tell.",
 )
 def test_where_sharing_pays():
     found = {
@@ -117,18 +151,25 @@ def test_where_sharing_pays():
     def gain(setting, over):
         return found[setting, over] - found[setting, pooled]
 
-    others = ("2, 5", "2, 50", "5, 50", "18, 5", "18, 15", "18, 200", "50, 50")
+    others = ["2, 5", "2, 50", "2, 200", "5, 50", "18, 5", "18, 15", "18, 200"]
+    others += ["50, 5", "50, 50", "50, 200"]
     over_plain = [gain(setting, PLAIN) for setting in others]
     assert min(map(np.mean, over_plain)) > 0
-    assert sum(lower_end(values) > 0 for values in over_plain) >= 4
+    assert sum(lower_end(values) > 0 for values in over_plain) >= 6
     assert lower_end(np.array(arms()[PLAIN]["nll"]) - arms()[SHARED]["nll"]) > 0
     for setting, sign in (("5, 50", -1), ("50, 50", 1), ("2, 5", 1)):
         assert lower_end(sign * gain(setting, "scales chosen")) > 0
-    for setting in ("2, 50", "18, 5", "18, 15", "18, 200"):
-        assert is_open(gain(setting, "scales chosen"))
+    for setting in ("2, 50", "2, 200", "18, 5", "18, 15", "18, 200", "50, 5", "50, 200"):
+        by = gain(setting, "scales chosen")
+        assert max(lower_end(by), lower_end(-by)) < THRESHOLD / 2
+    assert lower_end(headlines.paired_differences(unmixed=True)) > 0
+    five = rows("what_the_gain_is_made_of/pooling_searched")
+    longer, scales = (five[f"5, 50, {arm}"] for arm in (pooled, "scales chosen"))
+    assert all(check["mixed"] for row in (longer, scales) for check in row["check"])
+    assert lower_end(np.subtract(longer["nll"], scales["nll"])) > THRESHOLD
 
 
-@says("where-the-gain", "An odd one does little harm")
+@says("where-the-gain", "no harm to the others is shown")
 def test_an_odd_task_among_eighteen_does_little_harm():
     found = rows("what_the_gain_is_made_of/pooling")
     of = (
@@ -141,14 +182,13 @@ def test_an_odd_task_among_eighteen_does_little_harm():
 
 @says(
     "where-the-gain",
-    """Nothing here is shown to be worse than the hierarchical network but the process that does not
-    know the moons' symmetry""",
-    """Who knows that tasks are turned wins; between it and a trained network with heads, or a
-    process that knows the symmetry, no difference that counts is shown.""",
+    "On eight data sets only the process without the symmetry is shown to be worse",
+    """Between shared weights and a trained network with heads, or a process that knows the
+    symmetry, no difference that counts is shown.""",
 )
 def test_rivals_are_level_but_for_the_one_that_knows_and_the_one_that_knows_less():
     def behind(name):
-        return rows("what_the_gain_is_made_of/rivals")[name]["nll"] - nll(SHARED)
+        return rival(name) - arms()[SHARED]["nll"][:8]
 
     for name in ("32 features, trained heads", "odd Gaussian process, one scale"):
         assert max(lower_end(behind(name)), lower_end(-behind(name))) < THRESHOLD
@@ -158,9 +198,9 @@ def test_rivals_are_level_but_for_the_one_that_knows_and_the_one_that_knows_less
 
 @says(
     "where-the-gain",
-    """of sixteen that started near zero {glue:text}`ends-hidden` were there at the end of a short
-    run.""",
-    """for eighteen tasks next to all of it is where the output layer differs""",
+    """Of sixteen chains that started near zero {glue:text}`ends-hidden` still stood where the
+    hidden layer differs when a short run ended""",
+    "for eighteen tasks nearly all of the mass is where the output layer differs",
 )
 def test_chains_end_in_two_places_and_the_mass_is_in_one():
     near_zero = next(r for r in stored("hierarchical_bnn/chain_ends") if r["kind"] == "starts")

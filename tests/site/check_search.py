@@ -24,7 +24,7 @@ FIRST = {
     "NaN": "if-something-goes-wrong",
     "divergences": "if-something-goes-wrong",
     "slow": "if-something-goes-wrong",
-    "own table": "first-hour",
+    "own table": "second-hour",
     "which method": "which-method",
     "mixed model": "which-method",
     "new group": "which-method",
