@@ -117,7 +117,7 @@ lab: $(READY) ## open numbered copies of all notebooks in JupyterLab: notebooks/
 	@[ -d _build/html/_sources/notebooks ] || $(MAKE) book
 	$(BIN)/python tools/lab.py $(ARGUMENTS)
 
-class: $(READY) ## write the notebooks without solutions for students, and the solutions apart: _build/class; builds the book where it is not built
+class: $(READY) ## write the notebooks without solutions for students, and apart solutions and slides: _build/class; builds the book where it is not built
 	@[ -d _build/html/_sources/notebooks ] || $(MAKE) book
 	@$(BIN)/python tools/classroom.py
 

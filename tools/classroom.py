@@ -3,9 +3,9 @@ answers, and the solutions apart.
 
     python tools/classroom.py
 
-``_build/class`` then has a notebook of every page, the package's wheel and ``solutions/``;
-``students.zip`` has the first two, to hand out. A number in a sentence stays: what computes it
-prints nothing, so a student would have nothing to find it by.
+``_build/class`` then has a notebook of every page, the package's wheel, ``solutions/`` and
+``slides/`` (``decks``); ``students.zip`` has the first two, to hand out. A number in a sentence
+stays: what computes it prints nothing, so a student would have nothing to find it by.
 """
 
 import re
@@ -13,6 +13,7 @@ import shutil
 import zipfile
 from pathlib import Path
 
+import decks
 import nbformat
 from chapters import ROOT
 from nbconvert.preprocessors import ClearOutputPreprocessor
@@ -153,8 +154,9 @@ def write(derived: Path, target: Path) -> None:
 def main() -> None:
     """Write them from the site that was built here, and say what is for whom."""
     write(ROOT / "_build/html" / FOLDER, TARGET)
+    decks.write(decks.SITE, TARGET / "slides")
     place = TARGET.relative_to(ROOT)
-    print(f"for students: {place}/{HANDED_OUT}\nfor you: {place}/solutions")
+    print(f"for students: {place}/{HANDED_OUT}\nfor you: {place}/solutions, {place}/slides")
 
 
 if __name__ == "__main__":
