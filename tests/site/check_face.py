@@ -49,7 +49,8 @@ def shown(page, theme):
     """Wait until all figures are those of a theme; return what they show, by file."""
     is_dark = "i.currentSrc.endsWith('-dark.svg')"
     page.wait_for_function(
-        "[...document.querySelectorAll('.bd-article picture img')].every(i => i.currentSrc"
+        # a function, since the page's policy lets no string be evaluated while Playwright polls
+        "() => [...document.querySelectorAll('.bd-article picture img')].every(i => i.currentSrc"
         f" && {is_dark if theme == 'dark' else f'!{is_dark}'})"
     )
     return page.eval_on_selector_all(

@@ -45,7 +45,7 @@ def test_slides_fit_and_the_keyboard_turns_them(browser, made):
         page.on(event, lambda what: said.append(str(what)))
     for name, path in made.items():
         page.goto(path.as_uri())
-        page.wait_for_function("window.Reveal && Reveal.isReady()")
+        page.wait_for_function("() => window.Reveal && Reveal.isReady()")
         count = path.read_text().count("<section>")
         for turn in range(count):
             assert page.evaluate("Reveal.getIndices().h") == turn, name
