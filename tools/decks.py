@@ -14,6 +14,7 @@ from bs4 import BeautifulSoup
 from chapters import ROOT
 from nbconvert.exporters import TemplateExporter
 from nbformat.v4 import new_markdown_cell, new_notebook
+from sources import notebooks
 
 SITE = ROOT / "_build/html"
 TEMPLATE = ROOT / "tools/slides"
@@ -48,13 +49,8 @@ def inner(tag) -> str:
 def picture(figure) -> str:
     """Return a figure with its light picture, which lies beside the deck."""
     image = figure.find("img")
-    name = Path(image["src"]).name
-    caption = inner(figure.find("figcaption"))
-    alt = image["alt"].replace('"', "&quot;")
-    return (
-        f'<figure><img src="{BESIDE}/{name}" alt="{alt}" />\n'
-        f"<figcaption>{caption}</figcaption></figure>"
-    )
+    image["src"] = f"{BESIDE}/{Path(image['src']).name}"
+    return f"<figure>{image}\n<figcaption>{inner(figure.find('figcaption'))}</figcaption></figure>"
 
 
 def slides(page: BeautifulSoup) -> list[str]:
@@ -93,7 +89,7 @@ def write(site: Path, target: Path) -> list[Path]:
         template_name="slides", extra_template_basedirs=[str(TEMPLATE.parent)]
     )
     exporter.file_extension, decks = ".html", []
-    for number, file in enumerate(course(), 1):
+    for file in course():
         page = BeautifulSoup((site / file.with_suffix(".html")).read_text(), "html.parser")
         cells = [new_markdown_cell(text) for text in slides(page)]
         title = page.find("h1").get_text().removesuffix("#")
@@ -101,6 +97,7 @@ def write(site: Path, target: Path) -> list[Path]:
         text, _ = exporter.from_notebook_node(notebook)
         for name in set(re.findall(rf'src="{BESIDE}/([^"]+\.(?:svg|png))"', text)):
             shutil.copy(site / "_images" / name, beside)
-        decks.append(target / f"{number:02d}-{file.stem}.html")
+        name = Path(notebooks()[str(file.with_suffix(""))])  # numbered as its notebook
+        decks.append(target / name.with_suffix(".html"))
         decks[-1].write_text(text)
     return decks
