@@ -140,7 +140,7 @@ def before(book):
             "experiments.methods.network_fits",
             "NUM_CHAINS = 4",
             "NUM_CHAINS = 5",
-            {"rotation", "status", "what-it-is-worth"},
+            {"how-good", "rotation", "status", "what-it-is-worth", "where-the-gain"},
         ),
         (
             "experiments.methods.budgets",
