@@ -100,7 +100,7 @@ def can_be_finished(page):
     )
     unfolded, *_ = unfolded.split("\n## Looking back\n")
     unfolded = read(
-        re.sub(r"^```\{[^\n]*\n:class: dropdown\n.*?^```$", "", unfolded, flags=re.S | re.M)
+        re.sub(r"^(`{3,})\{[^\n]*\n:class: dropdown\n.*?^\1$", "", unfolded, flags=re.S | re.M)
     )
     text = re.sub(r"^(?:`{3,}|:{3,}|:[\w-]+:|\([\w-]+\)=).*$", "", unfolded.prose, flags=re.M)
     prose, *code = (len(re.findall(r"\S*\w\S*", part)) for part in (text, *unfolded.shown))

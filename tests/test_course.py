@@ -36,7 +36,7 @@ def visible(text):
     for hidden in (
         r"\A---\n.*?^---\n",
         r"^```\{solution-start\}.*?^```\{solution-end\}",
-        r"^```\{[^\n]*\n:class: dropdown\n.*?^```$",
+        r"^(`{3,})\{[^\n]*\n:class: dropdown\n.*?^\1$",
         r"</summary>.*?</details>",
     ):
         text = re.sub(hidden, "", text, flags=re.S | re.M)
@@ -89,6 +89,12 @@ def lacks(text):
     if len(re.findall(r"^\d\. ", sentences, flags=re.M)) != 5:
         yield "not five sentences to remember"
     yield from unlike_a_quiz(quiz.partition("\n### Exercises\n")[0])
+    said = re.search(r"(\d+) more for the exercises", first)
+    asked = [
+        int(minutes) for minutes in re.findall(r"^\*[^*]+, (\d+) minutes\.\*", back, flags=re.M)
+    ]
+    if said and asked and int(said[1]) != sum(asked):
+        yield f"{said[1]} minutes said for exercises of {sum(asked)}"
     if len([*directives(back, "exercise")]) < 3 or "### Where the evidence stands" not in back:
         yield "no three exercises, or no word on the evidence"
 

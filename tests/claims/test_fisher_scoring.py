@@ -115,7 +115,7 @@ def test_chains_mix_on_a_distribution_that_is_too_wide():
     "sgmcmc",
     """**At equal cost NUTS is nearer**, with the right spread, though so short a run has not mixed
     by this book's rule.""",
-    "even in runs too short to mix it was nearer at equal cost",
+    "Even in runs too short to mix it was nearer at equal cost",
 )
 def test_nuts_at_as_many_gradients_is_nearer():
     equal = family()["NUTS"]
@@ -153,8 +153,7 @@ def test_control_variates_lower_the_error_of_large_steps_alone():
 )
 @says(
     "sgmcmc",
-    """With the friction that BlackJAX sets, 0.01, it is far off at a step size of 0.008, where a
-    friction of 100 is near""",
+    """at $\\epsilon = 0.008$ its own friction, 0.01, is far off and one of 100 near""",
 )
 def test_friction_and_alpha_decide():
     curves = family()["SGHMC"]["curves"]

@@ -16,11 +16,11 @@ def loss(name, measure, prior="chosen", place="near"):
 
 @says(
     "from-one-fit",
-    """Near the data all averages are close to the sampler, and its draws gain little over forty
-    networks that stop early, if anything.""",
+    """Near the data all averages are close to the sampler, and forty that stop early are not shown
+    to be behind it.""",
     "forty that stop early are behind the sampler by {glue:text}`forty-together`.",
-    """So with the same prior the sampler is ahead on labels together, by little, and on labels
-    alone no difference from forty networks is shown.""",
+    """So with the same prior the sampler is ahead of forty on labels together, by little; on labels
+    alone no difference is shown.""",
 )
 def test_forty_networks_that_stop_early_are_level_alone_and_behind_together():
     gap = {m: loss(STOPPED, m) - loss(SAMPLER, m) for m in ("nll", "joint")}

@@ -32,7 +32,7 @@ from tests.claims.variational import (
 @says(
     "svi",
     """with more units, under a prior that keeps the curves of one size, the posterior's noise stays
-    nearly where it is. The fit's rises to {glue:text}`units-most` with 160 units.""",
+    nearly where it is. The fit's rises to {glue:text}`units-most` with 160 units""",
 )
 def test_with_more_units_the_guide_calls_more_noise_and_the_posterior_does_not():
     found = stored("svi/units")
@@ -122,7 +122,7 @@ def test_outside_nuts_is_worse_than_guides_that_miss_the_wave():
 
 
 @says("guides-measured", "Every guide fails, on every data set")
-@says("svi", "For every guide of this chapter it is above ({ref}`guides-measured`)")
+@says("svi", "For both guides of the network it is above ({ref}`guides-measured`)")
 def test_no_guide_passes_k_hat():
     for kind in (WHOLE, GAP):
         assert min(min(arms()[kind, name]["k_hat"]) for name in TUNED) > 0.7

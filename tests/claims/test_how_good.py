@@ -54,7 +54,7 @@ def bits(name, where):
 @says(
     "how-good",
     "sampled under N(0, 1) until its chains had mixed, on five training sets.",
-    "Less, all but the ten networks.",
+    "Only the ten networks doubt more far out.",
     "Under N(0, 1) a posterior doubted less far out than near",
 )
 def test_far_out_all_but_the_ensemble_doubt_less_than_near_the_data():
@@ -67,7 +67,7 @@ def test_far_out_all_but_the_ensemble_doubt_less_than_near_the_data():
 
 @says(
     "how-good",
-    """at a power of five labels alone gain {glue:text}`cold-alone` nats, and labels together lose
+    """at a power of five these gain {glue:text}`cold-alone` nats, and labels together lose
     {glue:text}`cold-together`.""",
     """The chosen scales gain more, {glue:text}`prior-alone` and {glue:text}`prior-together`, and
     under them no gain of a power is shown""",
@@ -89,8 +89,8 @@ def test_a_power_mends_one_prior_and_a_better_prior_more():
 
 @says(
     "how-good",
-    """under a wide one the doubts far out are the larger ones, by chains that fall short of our
-    rule""",
+    """under a wide one the posterior doubts more far out than near, as far as chains tell that our
+    rule does not pass""",
     "N(0, 1) is too narrow for this spiral, as its share of right answers says",
 )
 def test_under_a_wide_prior_the_doubts_far_out_are_the_larger_ones():
@@ -103,7 +103,8 @@ def test_under_a_wide_prior_the_doubts_far_out_are_the_larger_ones():
 
 @says(
     "how-good",
-    """on two of these, trees or a Gaussian process are level with sampled networks by root mean
+    """on two of these, boosted trees or a Gaussian process (a posterior over curves that needs no
+    network) are level with sampled networks by root mean
     square error""",
 )
 def test_on_two_tables_something_that_is_no_network_is_level_by_its_mean():

@@ -12,11 +12,9 @@ HEADS, CEILING = "32 shared features, trained heads", "known shape, unknown angl
 
 @says(
     "informative-priors",
-    """With 2 to 10 labels scales reach on average {glue:text}`scales-share` % of the gain, and with
-    50 all of it; five redraws do not show that it is more than half.""",
-    """Over many tasks three scales that know nothing of the shape of moons (second column) get a
-    large part of its gain in NLL, and a larger network trained on the old tasks and frozen, not
-    shown, gains more""",
+    """With 2 to 10 labels scales reach on average {glue:text}`scales-share` % of the learnt prior's
+    gain, and with 50 labels all of it; that they reach more than half of it, five redraws do not
+    show.""",
 )
 def test_scales_reach_more_than_half_of_the_gain():
     scales, prior = (gain(name).mean(axis=0) for name in (BY_LABELS, ONE_NORMAL))
@@ -29,7 +27,7 @@ def test_scales_reach_more_than_half_of_the_gain():
 
 @says(
     "informative-priors",
-    "With 5 labels it helps; from 10 labels on we cannot tell whether it still does.",
+    "With 5 labels it helps; from 10 labels on we cannot tell whether it still does",
 )
 def test_shape_counts_with_five_labels_and_later_we_cannot_tell():
     beyond = gain(ONE_NORMAL, BY_LABELS)
@@ -68,7 +66,7 @@ def test_the_draws_themselves_are_not_told_from_one_normal():
     "informative-priors",
     "a shape that is wrong costs. Two round clouds need a straight boundary, and it is behind, too",
     "Against N(0, 1) no cost was found on any kind",
-    "Spirals wind as moons do, and it gains.",
+    "Spirals wind as moons do, and it gains",
 )
 def test_a_wrong_shape_costs_against_scales_and_not_against_a_standard_normal():
     for kind in ("mirrored", "clouds"):
@@ -79,7 +77,7 @@ def test_a_wrong_shape_costs_against_scales_and_not_against_a_standard_normal():
         assert lower_end(gain(ONE_NORMAL, over, "spirals")[:, 0]) > 0, over
 
 
-@says("informative-priors", "Heavier tails or several normals add a few nats at most")
+@says("informative-priors", "Heavier tails or several normals add little")
 def test_richer_fits_add_little():
     found = stored("informative_priors/transfer")
     (row,) = (one for one in found if (one["name"], one.get("reference")) == ("fits", "their mean"))
