@@ -62,16 +62,19 @@ $(BAMBI):
 	_build/bambi/bin/python -m pip install --disable-pip-version-check --no-deps --require-hashes -r benchmarks/tables/requirements.txt
 	touch $@
 
-.PHONY: help environment first-hour book test check-site shake results check-results check-peers status benchmark stills lab class lint pair lock lock-others lock-tables clean distclean cite pdf
+.PHONY: help environment first-hour page book test check-site shake results check-results check-peers status benchmark stills lab class lint pair lock lock-others lock-tables clean distclean cite pdf
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
 
 environment: $(READY) ## make the environment alone: .venv
 
-first-hour: $(READY) ## execute the first chapter alone and make a page of it: _build/first-hour/_build/html/index.html
+first-hour: $(READY) ## execute the first chapter alone and make a page of it: _build/one/first-hour/_build/html/index.html
 	@$(BIN)/python tools/execute.py first-hour
-	@$(BIN)/python tools/alone.py build $(BIN)/python tools/first_hour.py
+	@$(BIN)/python tools/one_page.py first-hour
+
+page: $(READY) ## build one page alone, in seconds where its code is executed: NAME=svi
+	@$(BIN)/python tools/one_page.py '$(NAME)'
 
 book: $(READY) ## execute what changed and build the website: _build/html/index.html
 	@$(BIN)/python tools/execute.py

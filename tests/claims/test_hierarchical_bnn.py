@@ -22,7 +22,8 @@ def alone():
 
 @says(
     "hierarchical-bnn",
-    """The learnt prior has a lower NLL than N(0, 1) in every task, by {glue:text}`gain` on average""",
+    """The learnt prior has a lower NLL than N(0, 1) in every task, by {glue:text}`gain`
+    on average""",
 )
 def test_sharing_lowers_the_nll_of_networks_alone_in_every_task():
     assert mixed(prior_learnt()["check"]) and alone()["mixed"]

@@ -13,8 +13,8 @@ HEADS, CEILING = "32 shared features, trained heads", "known shape, unknown angl
 @says(
     "informative-priors",
     """With 2 to 10 labels scales reach on average {glue:text}`scales-share` % of the learnt prior's
-    gain, and with 50 labels all of it; that they reach more than half of it, five redraws do not
-    show.""",
+    gain; five redraws do not show that this is more than half. With 50 labels they reach all of
+    it.""",
 )
 def test_scales_reach_more_than_half_of_the_gain():
     scales, prior = (gain(name).mean(axis=0) for name in (BY_LABELS, ONE_NORMAL))

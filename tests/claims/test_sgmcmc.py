@@ -29,7 +29,7 @@ def test_intervals_of_the_nearest_samplers_overlap():
 
 
 @says(
-    "sgmcmc", "SVI is farther off in the table, and costs less than a tenth ({ref}`fisher-family`)."
+    "sgmcmc", "SVI is farther off, and costs less than a tenth ({ref}`fisher-family`)."
 )
 def test_svi_is_farther_off_and_costs_less():
     farthest = max(np.mean(row["tv"]) for row in ran().values())

@@ -20,7 +20,7 @@ from tests.claims.variational import (
 
 @says(
     "svi",
-    """From a start as wide as the prior all ten of ten fits end in a flat curve that calls even
+    """From a start as wide as the prior ten of ten fits end in a flat curve that calls even
     more of the wave noise; from a narrow one none does ({ref}`svi-lecture`). The ELBOs
     of the two differ by less than two nats.""",
 )
@@ -59,7 +59,7 @@ def test_bands_hold_what_they_should_inside_alone():
     "svi",
     """At the cost of one fit a sampler is nearer to its own long run than any guide here""",
     """this book's rule rejects that short run, which has too few effective draws to show that its
-    chains agree. One of three million gradients has.""",
+    chains agree. A run of three million gradients passes.""",
     """Laplace's method comes next, and its {term}`NLL` cannot be told from the sampler's""",
 )
 def test_a_short_run_of_nuts_is_nearest_and_laplace_next():

@@ -48,7 +48,7 @@ def test_the_first_stair_is_the_highest():
 
 @says(
     "where-the-gain",
-    "so that five times as many more than halve it.",
+    "so that forty-eight more should bring it below a half.",
     """there is a gain. We had said beforehand that less than 0.005 would be too small to matter,
     and the interval does not tell whether it is.""",
     "Twelve tell in seven cases of ten, and the first twelve were among the others",
