@@ -27,7 +27,7 @@ def near(prior, measure, place="near"):
     behind by {glue:text}`eighty-nll`, and on labels together they are behind by
     {glue:text}`eighty-joint`""",
     """Far from the data the eight here are unlucky for forty: over the eighty these are behind by
-    {glue:text}`eighty-far`.""",
+    {glue:text}`eighty-far` on labels alone.""",
 )
 def test_forty_networks_are_level_alone_and_behind_together():
     far = np.subtract(*near("chosen", "nll", "far"))

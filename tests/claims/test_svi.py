@@ -42,7 +42,7 @@ def held(name, region):
     """The guides hold too much there, since on most waves they call a part of it noise""",
     """*Outside* and in the *gap* nobody holds 95 %""",
     "*Outside* the mean field comes nearest, by its noise alone",
-    "its narrower curves do not show, since the column counts measurements",
+    "in the *gap* all methods miss most measurements, so that its narrower curves do not show.",
 )
 def test_bands_hold_what_they_should_inside_alone():
     others = ["full-rank", "mean-field"]

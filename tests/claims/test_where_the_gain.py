@@ -48,7 +48,7 @@ def test_the_first_stair_is_the_highest():
 
 @says(
     "where-the-gain",
-    "so that forty-eight more should bring it below a half.",
+    "so that sixty instead of twelve should bring it below half of that.",
     """there is a gain. We had said beforehand that less than 0.005 would be too small to matter,
     and the interval does not tell whether it is.""",
     "Twelve tell in seven cases of ten, and the first twelve were among the others",
@@ -106,12 +106,12 @@ def way(name, prior):
 
 @says(
     "where-the-gain",
-    "With N(0, 1) on what is shared the output layer is the special one.",
-    "With learnt scales the input layer alone is level with all layers free",
-    "input or output alone seem to do, and the hidden layer alone not.",
+    """If one layer alone may differ, and the weights that are shared have N(0, 1), the output layer
+    is indeed the special one.""",
+    "the input layer alone is level with all layers free",
     """where they have mixed (on most) it gains {glue:text}`later-chosen` over chosen scales and
     {glue:text}`later-shared` over shared weights.""",
-    "**That is the best network without a shift or an angle that was confirmed on new data sets.**",
+    "**That is the best network without a shift or an angle that was confirmed on new data sets**",
 )
 def test_the_layer_that_differs_depends_on_the_prior_of_what_is_shared():
     one, learnt = "means' scale 1, HalfNormal(1)", "means' scale learnt, HalfNormal(5)"
