@@ -71,10 +71,10 @@ environment: $(READY) ## make the environment alone: .venv
 
 first-hour: $(READY) ## execute the first chapter alone and make a page of it: _build/one/first-hour/_build/html/index.html
 	@$(BIN)/python tools/execute.py first-hour
-	@$(BIN)/python tools/one_page.py first-hour
+	@$(BIN)/python tools/alone.py build $(BIN)/python tools/one_page.py first-hour
 
 page: $(READY) ## build one page alone, in seconds where its code is executed: NAME=svi
-	@$(BIN)/python tools/one_page.py '$(NAME)'
+	@$(BIN)/python tools/alone.py build $(BIN)/python tools/one_page.py '$(NAME)'
 
 book: $(READY) ## execute what changed and build the website: _build/html/index.html
 	@$(BIN)/python tools/execute.py

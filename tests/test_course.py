@@ -93,7 +93,7 @@ def lacks(text):
     asked = [
         int(minutes) for minutes in re.findall(r"^\*[^*]+, (\d+) minutes\.\*", back, flags=re.M)
     ]
-    if said and asked and int(said[1]) != sum(asked):
+    if said and int(said[1]) != sum(asked):
         yield f"{said[1]} minutes said for exercises of {sum(asked)}"
     if len([*directives(back, "exercise")]) < 3 or "### Where the evidence stands" not in back:
         yield "no three exercises, or no word on the evidence"
