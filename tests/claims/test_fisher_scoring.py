@@ -153,7 +153,7 @@ def test_control_variates_lower_the_error_of_large_steps_alone():
 )
 @says(
     "sgmcmc",
-    """At a step of 0.008 the friction that BlackJAX sets, 0.01, is far off, and one of 100 near""",
+    "at a step of 0.008 the friction that BlackJAX sets, 0.01, is far off, and one of 100 near.",
 )
 def test_friction_and_alpha_decide():
     curves = family()["SGHMC"]["curves"]

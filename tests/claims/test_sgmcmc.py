@@ -11,7 +11,7 @@ from tests.claims.test_fisher_scoring import family, ran, samplers, settings
 @says(
     "sgmcmc",
     """Where two seeds or more found a step, mean distances are at most {glue:text}`tv-most`, about
-    the solid line.""",
+    what the rule was told to accept.""",
     "Chains five times as long, in {ref}`sgmcmc-family`, are too wide as well.",
     "Averages of predictions come near the posterior's long before their spread does.",
 )

@@ -98,9 +98,6 @@ def way(name, prior):
     """If one layer alone may differ, and the weights that are shared have N(0, 1), the output layer
     is indeed the special one.""",
     "the input layer alone is level with all layers free",
-    """where they have mixed (on most) it gains {glue:text}`later-chosen` over chosen scales and
-    {glue:text}`later-shared` over shared weights.""",
-    "**That is the best network without a shift or an angle that was confirmed on new data sets.**",
 )
 def test_the_layer_that_differs_depends_on_the_prior_of_what_is_shared():
     one, learnt = "means' scale 1, HalfNormal(1)", "means' scale learnt, HalfNormal(5)"
@@ -110,15 +107,6 @@ def test_the_layer_that_differs_depends_on_the_prior_of_what_is_shared():
     assert np.abs(way(alone("input"), learnt) - way("every layer", learnt)).mean() < THRESHOLD
     assert is_open(way(alone("input"), learnt) - way(alone("output"), learnt))
     assert way(alone("hidden"), learnt).mean() > way(alone("output"), learnt).mean() + THRESHOLD
-    for name in (CHOSEN, SHARED):
-        assert lower_end(headlines.less_input_layer(name)) > THRESHOLD
-    later = rows("what_the_gain_is_made_of/scaled_later")["input layer alone, scaled"]["check"]
-    assert sum(check["mixed"] for check in later) > len(later) / 2
-    # a shift, the other way to go on, gains less than this over the same shared weights
-    assert (
-        headlines.less_input_layer(CHOSEN).mean()
-        > (centre("chosen, as now") - centre("shared, shift")).mean()
-    )
 
 
 @says(
