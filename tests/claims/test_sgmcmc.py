@@ -28,7 +28,10 @@ def test_intervals_of_the_nearest_samplers_overlap():
     assert first + half > second - other
 
 
-@says("sgmcmc", "SVI is farther off, and costs less than a tenth ({ref}`fisher-family`).")
+@says(
+    "sgmcmc",
+    "SVI is farther off, and reads less than a tenth of the points ({ref}`fisher-family`).",
+)
 def test_svi_is_farther_off_and_costs_less():
     farthest = max(np.mean(row["tv"]) for row in ran().values())
     least = min(row["gradients"][0] for row in samplers().values())
