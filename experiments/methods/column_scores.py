@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy import special
+from scipy import special, stats
 
 from experiments.methods import crps
 
@@ -67,6 +67,18 @@ def scored(predicted: Predicted, y: Float[np.ndarray, " row"], sd: float, seed: 
     found["coverage"] = [float((np.abs(below - 0.5) <= level / 2).mean()) for level in LEVELS]
     found["below"] = np.histogram(below, BINS, (0, 1))[0].tolist()
     return found
+
+
+def interval(values: Float[np.ndarray, " split"]) -> tuple[float, float]:
+    """Return the mean over the published splits and half of its 95 % interval.
+
+    Any two splits share most of their rows, so the variance of the mean is larger than one over
+    their number, by what Nadeau and Bengio (2003, equation 5) add: the rows that test to the rows
+    that train, here one ninth.
+    """
+    count, share = len(values), 1 / 9
+    error = np.std(values, ddof=1) * np.sqrt(1 / count + share)
+    return float(np.mean(values)), float(stats.t.ppf(0.975, count - 1) * error)
 
 
 def row(name: str, each: list[dict]) -> dict:
