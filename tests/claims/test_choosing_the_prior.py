@@ -42,7 +42,7 @@ def test_the_chosen_scales_gain_on_data_sets_drawn_anew():
 
 @says(
     "choosing-the-prior",
-    "Fifty labels alone chase noise: the third exercise lets each task choose for itself.",
+    "Fifty labels alone beat N(0, 1), and chase noise ({ref}`ex-prior-one-task`).",
 )
 def test_a_task_that_chooses_alone_chooses_worse():
     left_out, fresh = (
@@ -50,6 +50,8 @@ def test_a_task_that_chooses_alone_chooses_worse():
     )
     alone = fresh[left_out.argmin(axis=0), np.arange(left_out.shape[1])]
     assert lower_end(alone - fresh[0]) > 0
+    drawn = rows("what_the_gain_is_made_of/arms")
+    assert lower_end(np.subtract(drawn["N(0, 1)"]["nll"], drawn["chosen per task"]["nll"][:12])) > 0
 
 
 @says(

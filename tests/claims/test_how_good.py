@@ -26,13 +26,14 @@ def near(prior, measure, place="near"):
     """on eighty tasks no difference from forty networks is shown on labels alone, where those are
     behind by {glue:text}`eighty-nll`, and on labels together they are behind by
     {glue:text}`eighty-joint`""",
-    """Far from the data the eight here are unlucky for forty: over the eighty these are behind by
-    {glue:text}`eighty-far` on labels alone.""",
+    """The eight here are unlucky for forty, near the data and far: over the eighty these are behind
+    by {glue:text}`eighty-far` on labels alone far out.""",
 )
 def test_forty_networks_are_level_alone_and_behind_together():
     far = np.subtract(*near("chosen", "nll", "far"))
     assert 0 < far.mean() < 0.5 * far[:8].mean()
-    assert is_open(np.subtract(*near("chosen", "nll")))
+    close = np.subtract(*near("chosen", "nll"))
+    assert is_open(close) and close.mean() < 0.5 * close[:8].mean()
     assert lower_end(np.subtract(*near("chosen", "joint"))) > 0
     assert mixed(rows("comparing_inference/cold")["T 1, sd chosen"]["check"])
     assert mixed(rows("comparing_inference/rivals")["posterior, sd chosen"]["new"]["check"])
