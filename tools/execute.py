@@ -56,6 +56,7 @@ SECONDS = {
     "first-hour": 30,
     "second-hour": 50,
     "usual-tables": 40,
+    "tables-beyond": 8,
     "svi": 35,
     "guides-measured": 40,
     "curves-measured": 40,
