@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import stats
 
+from experiments.methods import column_scores
 from experiments.pages.usual_tables import beyond
 from tests.claims.reading import is_open, lower_end, rows
 from tests.claims.said import says
