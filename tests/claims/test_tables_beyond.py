@@ -132,8 +132,8 @@ def ends(values):
     "tables-beyond",
     """One chain is behind four on each table, on *yacht* by more than any choice of the network
     gains""",
-    """Sixteen are ahead of four by a little, {glue:text}`sixteen-yacht` and
-    {glue:text}`sixteen-concrete` on the first two tables.""",
+    """Sixteen are ahead of four by a little, {glue:text}`gain-sixteen-yacht` and
+    {glue:text}`gain-sixteen-concrete` on the first two tables.""",
     """More than one chain matters on every table, scales on two; beyond fifty units nothing is
     gained.""",
 )
@@ -146,9 +146,9 @@ def test_chains_come_first():
 
 @says(
     "tables-beyond",
-    """Not learnt, and left at 1, they cost {glue:text}`unit-concrete` on *concrete* and
-    {glue:text}`unit-energy` on *energy*; on *yacht* no difference is shown""",
-    "**Noise that depends on the columns** gains on *concrete* alone, {glue:text}`second-concrete`",
+    """Not learnt, and left at 1, they cost {glue:text}`gain-unit-concrete` on *concrete* and
+    {glue:text}`gain-unit-energy` on *energy*; on *yacht* no difference is shown""",
+    "**Noise that depends on the columns** gains on *concrete* alone",
 )
 def test_scales_matter_on_two_tables_and_a_second_output_gains_on_one():
     for table, shown in zip(TABLES, (False, True, True), strict=True):
@@ -159,9 +159,9 @@ def test_scales_matter_on_two_tables_and_a_second_output_gains_on_one():
 
 @says(
     "tables-beyond",
-    "twelve units lose ({glue:text}`few-yacht`).",
-    """With 200 units no difference from fifty is shown ({glue:text}`wide-yacht`), and none with two
-    layers of fifty ({glue:text}`deep-yacht`).""",
+    "twelve units lose ({glue:text}`gain-few-yacht`).",
+    "With 200 units no difference from fifty is shown ({glue:text}`gain-wide-yacht`)",
+    "and none with two layers of fifty ({glue:text}`gain-deep-yacht`).",
     "No chains of any shape have mixed.",
 )
 def test_fifty_units_are_enough_on_yacht():
