@@ -1,7 +1,6 @@
 """Claims of the page ``tables-beyond``."""
 
 import numpy as np
-from scipy import stats
 
 from experiments.methods import column_scores
 from experiments.pages.usual_tables import beyond
@@ -37,8 +36,8 @@ def ahead(name, score="log_density"):
 
 @says(
     "tables-beyond",
-    "every forecast errs about twice as much beyond the rows that train as among them",
-    "Left: all lose about half a nat or more.",
+    "and most of them do not say so ({numref}`fig-beyond`).",
+    "Left: all lose about half a nat or more",
 )
 def test_every_forecast_is_worse_beyond():
     for name, row in far().items():
@@ -48,21 +47,27 @@ def test_every_forecast_is_worse_beyond():
 
 @says(
     "tables-beyond",
-    "Two do: the central 90 % interval of four chains with learnt scales holds",
-    """Right: chains with learnt scales and trees by quantiles hold about as many rows as they
-    say.""",
+    "Two come nearest to it: the central 90 % interval of four chains with learnt scales holds",
+    """Right: chains with learnt scales and trees by quantiles come nearest to what they say.""",
+    """A Gaussian process holds {glue:text}`covered-process` % and noise by a second output
+    {glue:text}`covered-second` %, so with them one cannot tell""",
 )
 def test_two_forecasts_hold_as_many_rows_as_they_say():
     good = {name for name in far() if held(name) > 0.875}
     assert good == {MAIN, QUANTILES}
+    covered = {name: np.array(row["coverage"])[:, 1] - 0.9 for name, row in far().items()}
+    assert is_open(covered["process, RBF"]) and is_open(covered[SECOND])
+    for name in ("ensemble of 5", "trees", "Laplace", "best fit", "mean field"):
+        assert lower_end(-covered[name]) > 0
 
 
 @says(
     "tables-beyond",
-    "the RMSE of the chains is better by {glue:text}`rmse-trees`, which is no difference.",
-    """the chains are ahead by {glue:text}`ahead-trees` nats a row, so it is not shown on the
+    """By RMSE no difference is shown: that of the chains is larger by
+    {glue:text}`rmse-over-trees`.""",
+    """The chains are ahead by {glue:text}`ahead-trees` nats a row, so that is not shown on the
     whole.""",
-    """By quantiles, within the rows among the worst forecasts, they are not shown to be behind
+    """By quantiles, within the rows among the worst forecasts, trees are not shown to be behind
     ({glue:text}`ahead-quantiles`)""",
 )
 def test_trees_are_not_shown_to_be_behind():
@@ -74,32 +79,37 @@ def test_trees_are_not_shown_to_be_behind():
 
 @says(
     "tables-beyond",
-    """its RMSE is not shown to be larger ({glue:text}`rmse-ensemble`), and it is behind by
-    {glue:text}`ahead-ensemble` nats.""",
+    "by log density it is behind by {glue:text}`ahead-ensemble` nats.",
+    """By RMSE no difference is shown, {glue:text}`rmse-ensemble` in favour of the chains, nor by
+    CRPS, where theirs is larger by {glue:text}`crps-over-ensemble`.""",
     """Laplace's method is behind by {glue:text}`ahead-laplace`, the best fit by
     {glue:text}`ahead-fit`.""",
-    """holds nearly as many rows as it says, and is behind by {glue:text}`ahead-process` nats""",
+    """is behind by {glue:text}`ahead-process` nats, and its RMSE is larger by
+    {glue:text}`rmse-process`""",
 )
 def test_trained_networks_and_the_process_are_behind():
-    assert is_open(ahead("ensemble of 5", "rmse"))
+    assert is_open(ahead("ensemble of 5", "rmse")) and is_open(ahead("ensemble of 5", "crps"))
+    assert lower_end(ahead("process, RBF", "rmse")) > 0
     for name in ("ensemble of 5", "Laplace", "best fit", "process, RBF"):
         assert lower_end(ahead(name)) > 0
-    assert 0.83 < held("process, RBF") < 0.9
 
 
 @says(
     "tables-beyond",
-    "the best forecast of this table within its rows, fails on one column of eight.",
+    "the best forecast of this table within its rows, fails badly on one column of eight.",
     """Where the samples with most water are left out its log density is
     {glue:text}`second-water`, where that of one noise is {glue:text}`main-water`""",
-    "On the other seven columns no difference is shown, {glue:text}`second-others`",
+    """Over all eight columns the difference is {glue:text}`ahead-second`, over the seven others
+    {glue:text}`second-others` in favour of one noise, and neither is shown.""",
+    "How bad exactly hangs on single chains",
 )
 def test_a_second_output_fails_on_one_column():
     density = {name: np.mean(within(name)["log_density"]) for name in far()}
     assert max(density, key=density.get) == SECOND
     behind = ahead(SECOND)
     assert np.argmax(behind) == beyond.COLUMNS.index("water") and behind.max() > 4
-    assert is_open(np.delete(behind, np.argmax(behind)))
+    assert is_open(behind) and is_open(np.delete(behind, np.argmax(behind)))
+    assert far()[SECOND]["log_density_error"][np.argmax(behind)] > 3
 
 
 @says("tables-beyond", "**Nothing here has mixed**")
@@ -130,23 +140,21 @@ def ends(values):
 
 @says(
     "tables-beyond",
-    """One chain is behind four on each table, on *yacht* by more than any choice of the network
-    gains""",
-    """Sixteen are ahead of four by a little, {glue:text}`gain-sixteen-yacht` and
-    {glue:text}`gain-sixteen-concrete` on the first two tables.""",
-    """More than one chain matters on every table, scales on two; beyond fifty units nothing is
-    gained.""",
+    "One chain is behind four on each table",
+    """Sixteen are ahead of four by a little, {glue:text}`gain-sixteen-yacht`,
+    {glue:text}`gain-sixteen-concrete` and {glue:text}`gain-sixteen-energy`, the last not shown.""",
+    """More than one chain matters on every table, scales on two; beyond fifty units no gain is
+    shown.""",
 )
-def test_chains_come_first():
+def test_more_than_one_chain_matters_on_every_table():
     assert all(ends(change("one chain", table))[1] < 0 for table in TABLES)
-    gains = [change(name, table).mean() for name in (SECOND, "scales of 1") for table in TABLES]
-    assert -change("one chain", "yacht").mean() > 2 * max(gains)
-    assert all(ends(change("sixteen chains", table))[0] > 0 for table in TABLES[:2])
+    for table, shown in zip(TABLES, (True, True, False), strict=True):
+        assert (ends(change("sixteen chains", table))[0] > 0) == shown
 
 
 @says(
     "tables-beyond",
-    """Not learnt, and left at 1, they cost {glue:text}`gain-unit-concrete` on *concrete* and
+    """Left at 1 they are behind by {glue:text}`gain-unit-concrete` on *concrete* and by
     {glue:text}`gain-unit-energy` on *energy*; on *yacht* no difference is shown""",
     "**Noise that depends on the columns** gains on *concrete* alone",
 )
@@ -159,9 +167,10 @@ def test_scales_matter_on_two_tables_and_a_second_output_gains_on_one():
 
 @says(
     "tables-beyond",
-    "twelve units lose ({glue:text}`gain-few-yacht`).",
+    "twelve units are behind by {glue:text}`gain-few-yacht`.",
     "With 200 units no difference from fifty is shown ({glue:text}`gain-wide-yacht`)",
-    "and none with two layers of fifty ({glue:text}`gain-deep-yacht`).",
+    """and none with two layers of fifty ({glue:text}`gain-deep-yacht`); five splits would not show a
+    small one.""",
     "No chains of any shape have mixed.",
 )
 def test_fifty_units_are_enough_on_yacht():
@@ -175,9 +184,13 @@ def test_fifty_units_are_enough_on_yacht():
 
 @says(
     "tables-beyond",
-    "Where trees hold most of the rows they are ahead or level",
-    "the order of the two columns is nearly the same.",
+    """Trees are ahead on age and on fly ash, the two columns on which they hold most of the
+    rows""",
+    "On the six others they are behind, most on cement.",
+    "on water they hold fewest.",
 )
-def test_trees_are_behind_where_they_hold_few_rows():
-    covered = np.array(far()["trees"]["coverage"])[:, 1]
-    assert stats.spearmanr(covered, ahead("trees")).statistic < -0.7
+def test_trees_are_ahead_on_two_columns():
+    covered, columns = np.array(far()["trees"]["coverage"])[:, 1], np.array(beyond.COLUMNS)
+    behind = ahead("trees")
+    assert {*columns[behind < 0]} == {*columns[np.argsort(covered)[-2:]]} == {"age_days", "fly_ash"}
+    assert columns[behind.argmax()] == "cement" and columns[covered.argmin()] == "water"
