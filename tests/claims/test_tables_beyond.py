@@ -169,8 +169,8 @@ def test_scales_matter_on_two_tables_and_a_second_output_gains_on_one():
     "tables-beyond",
     "twelve units are behind by {glue:text}`gain-few-yacht`.",
     "With 200 units no difference from fifty is shown ({glue:text}`gain-wide-yacht`)",
-    """and none with two layers of fifty ({glue:text}`gain-deep-yacht`); five splits would not show a
-    small one.""",
+    """and none with two layers of fifty ({glue:text}`gain-deep-yacht`); five splits would not show
+    a small one.""",
     "No chains of any shape have mixed.",
 )
 def test_fifty_units_are_enough_on_yacht():
