@@ -37,12 +37,13 @@ def ahead(name, score="log_density"):
 @says(
     "tables-beyond",
     "and most of them do not say so ({numref}`fig-beyond`).",
-    "Left: all lose about half a nat or more",
+    "Left: all lose; ridge has a column at {glue:text}`ridge-least`",
 )
 def test_every_forecast_is_worse_beyond():
     for name, row in far().items():
         assert 1.4 < np.mean(row["rmse"]) / np.mean(within(name)["rmse"]) < 2.8
-        assert np.mean(row["log_density"]) < np.mean(within(name)["log_density"]) - 0.4
+        assert np.median(row["log_density"]) < np.mean(within(name)["log_density"]) - 0.2
+    assert min(far()["ridge"]["log_density"]) < -20
 
 
 @says(
@@ -72,44 +73,37 @@ def test_two_forecasts_hold_as_many_rows_as_they_say():
 )
 def test_trees_are_not_shown_to_be_behind():
     assert is_open(ahead("trees", "rmse"))
-    assert is_open(ahead("trees")) and is_open(ahead(QUANTILES))
+    for name in ("trees", QUANTILES):
+        assert max(lower_end(ahead(name)), lower_end(-ahead(name))) < 0.1
     density = {name: np.mean(within(name)["log_density"]) for name in far()}
     assert sorted(density, key=density.get).index(QUANTILES) == 1
 
 
 @says(
     "tables-beyond",
-    "by log density it is behind by {glue:text}`ahead-ensemble` nats.",
-    """By RMSE no difference is shown, {glue:text}`rmse-ensemble` in favour of the chains, nor by
-    CRPS, where theirs is larger by {glue:text}`crps-over-ensemble`.""",
     """Laplace's method is behind by {glue:text}`ahead-laplace`, the best fit by
     {glue:text}`ahead-fit`.""",
     """is behind by {glue:text}`ahead-process` nats, and its RMSE is larger by
     {glue:text}`rmse-process`""",
 )
 def test_trained_networks_and_the_process_are_behind():
-    assert is_open(ahead("ensemble of 5", "rmse")) and is_open(ahead("ensemble of 5", "crps"))
     assert lower_end(ahead("process, RBF", "rmse")) > 0
-    for name in ("ensemble of 5", "Laplace", "best fit", "process, RBF"):
+    for name in ("Laplace", "best fit", "process, RBF"):
         assert lower_end(ahead(name)) > 0
 
 
 @says(
     "tables-beyond",
-    "the best forecast of this table within its rows, fails badly on one column of eight.",
-    """Where the samples with most water are left out its log density is
-    {glue:text}`second-water`, where that of one noise is {glue:text}`main-water`""",
-    """Over all eight columns the difference is {glue:text}`ahead-second`, over the seven others
-    {glue:text}`second-others` in favour of one noise, and neither is shown.""",
-    "How bad exactly hangs on single chains",
+    "the best forecast of this table within its rows, is not to be relied on out there",
+    "**Noise by a second output** fails where the samples with most water are left out.",
+    "How badly hangs on single chains, as the standard error tells",
 )
-def test_a_second_output_fails_on_one_column():
+def test_a_second_output_hangs_on_single_chains_on_one_column():
     density = {name: np.mean(within(name)["log_density"]) for name in far()}
     assert max(density, key=density.get) == SECOND
-    behind = ahead(SECOND)
-    assert np.argmax(behind) == beyond.COLUMNS.index("water") and behind.max() > 4
-    assert is_open(behind) and is_open(np.delete(behind, np.argmax(behind)))
-    assert far()[SECOND]["log_density_error"][np.argmax(behind)] > 3
+    errors = np.array(far()[SECOND]["log_density_error"])
+    assert errors.argmax() == beyond.COLUMNS.index("water") and errors.max() > 5
+    assert np.sort(errors)[-2] < 1
 
 
 @says("tables-beyond", "**Nothing here has mixed**")
@@ -156,13 +150,14 @@ def test_more_than_one_chain_matters_on_every_table():
     "tables-beyond",
     """Left at 1 they are behind by {glue:text}`gain-unit-concrete` on *concrete* and by
     {glue:text}`gain-unit-energy` on *energy*; on *yacht* no difference is shown""",
-    "**Noise that depends on the columns** gains on *concrete* alone",
+    "on the other two tables nothing that is shown; the first section says where it fails.",
 )
-def test_scales_matter_on_two_tables_and_a_second_output_gains_on_one():
-    for table, shown in zip(TABLES, (False, True, True), strict=True):
-        assert (ends(change("scales of 1", table))[1] < 0) == shown
-    for table, shown in zip(TABLES, (False, True, False), strict=True):
-        assert (ends(change(SECOND, table))[0] > 0) == shown
+def test_scales_matter_on_two_tables_and_a_second_output_on_one():
+    for table in TABLES[1:]:
+        assert ends(change("scales of 1", table))[1] < 0
+    assert ends(change("scales of 1", "yacht"))[1] > -0.02
+    assert change(SECOND, "concrete").mean() > 0.1
+    assert max(ends(change(SECOND, table))[0] for table in ("yacht", "energy")) < 0
 
 
 @says(
@@ -174,10 +169,8 @@ def test_scales_matter_on_two_tables_and_a_second_output_gains_on_one():
     "No chains of any shape have mixed.",
 )
 def test_fifty_units_are_enough_on_yacht():
-    assert ends(shape("12"))[1] < 0
-    for hidden in ("200", "50 and 50"):
-        low, high = ends(shape(hidden))
-        assert low < 0 < high
+    assert shape("12").mean() < 0
+    assert max(ends(shape(hidden))[0] for hidden in ("200", "50 and 50")) < 0.03
     found = rows("usual_tables/shapes")
     assert min(one["predictions"] for row in found.values() for one in row["rhat"]) > 1.2
 
@@ -192,5 +185,7 @@ def test_fifty_units_are_enough_on_yacht():
 def test_trees_are_ahead_on_two_columns():
     covered, columns = np.array(far()["trees"]["coverage"])[:, 1], np.array(beyond.COLUMNS)
     behind = ahead("trees")
-    assert {*columns[behind < 0]} == {*columns[np.argsort(covered)[-2:]]} == {"age_days", "fly_ash"}
+    most = {*columns[np.argsort(covered)[-2:]]}
+    assert most == {"age_days", "fly_ash"} == {*columns[np.argsort(behind)[:2]]}
+    assert np.sort(behind)[1] < 0.3
     assert columns[behind.argmax()] == "cement" and columns[covered.argmin()] == "water"
