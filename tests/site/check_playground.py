@@ -39,6 +39,18 @@ def settled(page):
     page.wait_for_selector(".playground[data-settled=true]", timeout=120_000)
 
 
+def begun(page, act):
+    """Act, and wait until it has begun anew, however soon it has settled again."""
+    page.evaluate(
+        "() => { window.states = []; const root = document.querySelector('.playground');"
+        "new MutationObserver(seen => seen.forEach(one => states.push(one.oldValue,"
+        "root.dataset.settled))).observe(root, {attributeFilter: ['data-settled'],"
+        "attributeOldValue: true}) }"
+    )
+    act()
+    until(page, "states.includes('false')")
+
+
 @pytest.fixture
 def playground(open_page):
     """Return ``playground(hash)`` -> its page on a desktop, in sight."""
@@ -60,8 +72,7 @@ def test_it_settles_and_says_so_once(playground):
         "() => { window.said = []; new MutationObserver(() => said.push(1))"
         ".observe(document.querySelector('.playground-spoken'), {childList: true}) }"
     )
-    page.get_by_role("button", name="Reset").click()
-    page.wait_for_selector(".playground[data-settled=false]")
+    begun(page, page.get_by_role("button", name="Reset").click)
     settled(page)
     until(page, f"{DRAWS} >= 1000")
     assert "the chains' means differ by" in page.locator(".playground-status").inner_text()
@@ -71,8 +82,7 @@ def test_it_settles_and_says_so_once(playground):
     page.wait_for_timeout(500)
     assert page.evaluate(DRAWS) == resting
     page.locator(OVERLAY).focus()
-    page.keyboard.press("f")
-    page.wait_for_selector(".playground[data-settled=false]")
+    begun(page, lambda: page.keyboard.press("f"))
     settled(page)
     until(page, "said.length === 2")
     for text in page.locator(".playground-says").all_inner_texts():
@@ -90,8 +100,7 @@ def test_a_flip_is_undone_and_done_again(playground):
     here = page.locator(".playground-here").all_inner_texts()
     assert all(re.fullmatch(r"here 0\.\d\d|here 1\.00", text) for text in here) and len(here) == 2
     assert "The posterior: here" in page.locator(".playground-spoken").inner_text()
-    page.keyboard.press("f")
-    page.wait_for_selector(".playground[data-settled=false]")
+    begun(page, lambda: page.keyboard.press("f"))
     settled(page)
     flipped = page.evaluate(f"PlaygroundState.encode({STATE})")
     page.keyboard.press("Control+z")
