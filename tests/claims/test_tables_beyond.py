@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from experiments.methods import column_scores
 from experiments.pages.usual_tables import beyond
 from tests.claims.reading import is_open, lower_end, rows
 from tests.claims.said import says
+from tests.claims.test_usual_tables import MAIN, SECOND, arms, ends, four_chains, log_density
 
-MAIN, SECOND, QUANTILES = "learnt scales", "noise by a second output", "trees, quantiles"
+QUANTILES = "trees, quantiles"
 TABLES = ("yacht", "concrete", "energy")
 
 
@@ -18,9 +18,7 @@ def far():
 
 def within(name):
     """The row of an arm on the published splits of the same table."""
-    kinds = ("chains", "trained", "baselines", "dropout")
-    found = {k: v for kind in kinds for k, v in rows(f"usual_tables/{kind}_concrete").items()}
-    return found[name]
+    return arms("concrete")[name]
 
 
 def held(name):
@@ -114,22 +112,15 @@ def test_no_chains_beyond_have_mixed():
 
 def change(name, table):
     """Log density gained by a change of the network on a table, one value a split."""
-    found = rows(f"usual_tables/chains_{table}")
-    grid = np.array(found[MAIN]["by_chains"])[:, :, -1]  # [split; 1, 2, 4, 8, 16 chains]
+    grid = np.array(arms(table)[MAIN]["by_chains"])[:, :, -1]  # [split; 1, 2, 4, 8, 16 chains]
     of = {"one chain": grid[:, 0], "sixteen chains": grid[:, 4]}
-    return of.get(name, np.array(found.get(name, {}).get("log_density", 0))) - grid[:, 2]
+    return (of[name] if name in of else log_density(name, table)) - four_chains(table)
 
 
 def shape(hidden):
     """Log density gained by another shape on yacht, one value a split."""
     found = rows("usual_tables/shapes")
     return np.subtract(found[hidden]["log_density"], found["50"]["log_density"])
-
-
-def ends(values):
-    """Both ends of the 95 % interval of a mean over splits that overlap."""
-    mean, half = column_scores.interval(values)
-    return mean - half, mean + half
 
 
 @says(

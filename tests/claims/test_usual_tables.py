@@ -7,6 +7,7 @@ import functools
 import numpy as np
 from scipy import stats
 
+from experiments.methods import column_scores
 from tests.claims.reading import rows
 from tests.claims.said import says
 
@@ -23,9 +24,8 @@ def arms(table="yacht"):
 
 def ends(values):
     """Return both ends of the 95 % interval of a mean over splits that overlap."""
-    error = np.std(values, ddof=1) * np.sqrt(1 / 20 + 1 / 9)
-    half = stats.t.ppf(0.975, 19) * error
-    return np.mean(values) - half, np.mean(values) + half
+    mean, half = column_scores.interval(values)
+    return mean - half, mean + half
 
 
 def log_density(name, table="yacht"):

@@ -188,8 +188,7 @@ def test_ten_labels_are_too_few_to_choose_scales_by():
     "when-pooling-pays",
     """With 10 labels it loses, {glue:text}`over-chosen-18-10` on eight data sets; no R-hat of these
     fits is beyond its bound""",
-    """So with ten labels a task pooling loses with eighteen tasks and gains with fifty: with few
-    labels, too, it is the number of tasks that decides.""",
+    "So with ten labels a task, as with 50, more tasks turn a loss into a gain.",
     """It gains with fifty tasks of ten labels or 50, and where ten labels in all are too few to
     choose by.""",
 )
