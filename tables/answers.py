@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pandas as pd
 
-from tables import families, formulas, models, written
+from tables import families, formulas, models, weights, written
 from tables.fits import Fitted
 from tables.models import Model
 
@@ -34,6 +34,8 @@ def summary(fit: Fitted, term: str | None = None) -> pd.DataFrame:
             continue
         if name != "network":
             found |= _named(name, values)
+    for name in [n for n, p in fit.model.priors.items() if weights.fixed(p)]:
+        found.pop(name, None)
     table = arviz.summary(arviz.from_dict(found), kind="all", round_to="none").loc[[*found]]
     low, high = zip(
         *(np.quantile(values, [0.025, 0.975]) for values in found.values()), strict=True

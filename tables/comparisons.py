@@ -8,6 +8,7 @@ from helpers.diagnostics import Check, arviz
 from helpers.mcmc import Posterior
 
 import warnings
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -16,7 +17,7 @@ import pandas as pd
 from jaxtyping import Array, Float, Int, Key
 from scipy.special import logsumexp
 
-from tables import exact, families, fits, formulas, models, written
+from tables import exact, families, fits, formulas, models, weights, written
 from tables.fits import Fitted
 from tables.models import Model
 
@@ -66,14 +67,7 @@ def compare(
         parts = PARTS if parts is None else parts
         checks.count(least=2, parts=parts)
         return _compare_refitted(found, by, parts)
-    each = {}
-    for name, fit in found.items():
-        with jax.enable_x64(True):
-            values = log_likelihood(fit.model, fit.draws)
-        data = arviz.from_dict({"none": values[..., 0]}, log_likelihood={"outcome": values})
-        with warnings.catch_warnings():  # the table has k
-            warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto")
-            each[name] = arviz.loo(data, pointwise=True)
+    each = {name: by_importance(fit) for name, fit in found.items()}
     with warnings.catch_warnings():  # ArviZ 0.23 on pandas 3
         warnings.filterwarnings("ignore", message="The inplace keyword", category=FutureWarning)
         warnings.filterwarnings(
@@ -84,6 +78,18 @@ def compare(
     if max(worst) > MOST_K:
         print(f"k above {MOST_K}: take differences for a hint, or ask for parts=10: fits again")
     return table[["elpd_loo", "se", "elpd_diff", "dse", "p_loo"]].assign(k=worst)
+
+
+def by_importance(fit: Fitted) -> arviz.ELPDData:
+    """Return the log density of each training row by the others, by Pareto smoothed importance
+    sampling, and its Pareto k.
+    """
+    with jax.enable_x64(True):
+        values = log_likelihood(fit.model, fit.draws)
+    data = arviz.from_dict({"none": values[..., 0]}, log_likelihood={"outcome": values})
+    with warnings.catch_warnings():  # whoever asks has k
+        warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto")
+        return arviz.loo(data, pointwise=True)
 
 
 def _compare_refitted(found, by, parts):
@@ -145,25 +151,26 @@ def left_out(key: Key[Array, ""], fit: Fitted, part: Int[np.ndarray, " row"]) ->
         "num_warmup": int(attrs["num_warmup"]),
         "num_samples": fit.data.posterior.sizes["draw"],
     }
-    target = float(attrs["target_acceptance"])
-    found = _refitted(key, fit, part, target_acceptance=target, **lengths)
+    target, depth = float(attrs["target_acceptance"]), int(attrs["max_tree_depth"])
+    again = partial(_refitted, fit=fit, part=part, max_tree_depth=depth)
+    found = again(key, target_acceptance=target, **lengths)
     if found.check.ok:
         return found
     longer = {name: 2 * length for name, length in lengths.items()}
     key = jax.random.fold_in(key, 1)
-    return _refitted(key, fit, part, target_acceptance=max(target, CAREFUL), **longer)
+    return again(key, target_acceptance=max(target, CAREFUL), **longer)
 
 
 def _refitted(key, fit, part, **lengths):
     """Return what fits of these lengths say."""
     model, num_chains = fit.model, fit.data.posterior.sizes["chain"]
     key_starts, key_chains, key_effects = jax.random.split(key, 3)
-    weights = [model.data.get("weights", 1.0) * (part != i) for i in range(part.max() + 1)]
-    sums = [exact.sums(model, one) for one in weights] if model.exact else weights
+    left = [model.data.get("weights", 1.0) * (part != i) for i in range(part.max() + 1)]
+    sums = [exact.sums(model, one) for one in left] if model.exact else left
     of, tasks = "exact" if model.exact else "weights", stack(sums)
     with jax.enable_x64(True):
         found = numpyro_models.of(written.written(model), model.data)
-        starts = mcmc.normal_starts(key_starts, found.shapes, (len(sums), num_chains), 0.3)
+        starts = weights.starts(key_starts, found.shapes, (len(sums), num_chains))
         posterior = mcmc.sample(
             key_chains,
             lambda position, task, data: found.log_density(position, data | {of: task}),

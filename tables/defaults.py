@@ -43,9 +43,13 @@ def priors(made: Any) -> dict[str, dist.Distribution]:
         if part.term.correlated and len(part.columns) > 1:
             size = len(part.columns) * made.num_outputs
             found[f"correlation_{part.term.name}"] = dist.LKJCholesky(size, 1.0)
-        found |= {part.sd_of(leaf): dist.HalfNormal(1.0) for leaf in weights.leaves(made, part)}
-    last = SHARP if families.FAMILIES[made.family].link == "logit" else WIDE
-    found |= {f"sd_network[{leaf}]": dist.HalfNormal(last) for leaf in weights.leaves(made)}
+        found |= {
+            part.sd_of(leaf): _of_leaf(made, leaf, part.term.inner == "separate")
+            for leaf in weights.leaves(made, part)
+        }
+    for leaf in weights.leaves(made):
+        learns = leaf == weights.NOISE or leaf == weights.last_kernel(made)
+        found[f"sd_network[{leaf}]"] = _of_leaf(made, leaf, True) if learns else dist.Delta(1.0)
     extra = {
         "degrees": dist.Gamma(2.0, 0.1), "dispersion": dist.HalfNormal(1.0),
         "inflation": dist.Beta(1.0, 1.0),
@@ -61,3 +65,12 @@ def priors(made: Any) -> dict[str, dist.Distribution]:
         elif name in extra:
             found[name] = extra[name]
     return found
+
+
+def _of_leaf(made, leaf, whole):
+    """Return what is believed of the standard deviation of a leaf, in a network that is a whole or
+    in what is added to one.
+    """
+    if not whole or leaf != weights.last_kernel(made):
+        return dist.HalfNormal(1.0)
+    return dist.HalfNormal(SHARP if families.FAMILIES[made.family].link == "logit" else WIDE)

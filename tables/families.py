@@ -47,7 +47,8 @@ def distribution(
 
     Args:
         family: one of `FAMILIES`.
-        output: what the mean is made of, behind its link.
+        output: what the mean is made of, behind its link; a second column is added to the log of
+            the noise, but of classes, each of which has one.
         values: the extra parameters; ``noise`` may differ by row.
         data: with ``trials`` of a binomial outcome, and ``censored`` where there is any.
     """
@@ -60,10 +61,11 @@ def distribution(
         return dist.BernoulliLogits(one)
     if family == "binomial":
         return dist.BinomialLogits(one, total_count=data["trials"].astype(int))
-    if family == "normal":
-        return dist.Normal(one, values["noise"])
-    if family == "student t":
-        return dist.StudentT(values["degrees"], one, values["noise"])
+    if family in ("normal", "student t"):
+        noise = values["noise"] * (jnp.exp(output[:, 1]) if output.shape[1] > 1 else 1.0)
+        if family == "normal":
+            return dist.Normal(one, noise)
+        return dist.StudentT(values["degrees"], one, noise)
     if family == "beta":
         return dist.BetaProportion(jax.nn.sigmoid(one), 1 / values["dispersion"])
     mean = jnp.exp(one)
@@ -101,7 +103,7 @@ def mean(found: dist.Distribution) -> Float[Array, "row *class"]:
 
 def text(prior: dist.Distribution) -> str:
     """Return a distribution as one writes it, such as ``Normal(0, 2.5)``."""
-    named = "loc", "scale", "concentration", "rate", "df", "low", "high"
+    named = "loc", "scale", "concentration", "rate", "df", "low", "high", "v"
     named += "concentration1", "concentration0"
     values = [f"{getattr(prior, name):.4g}" for name in prior.arg_constraints if name in named]
     return f"{type(prior).__name__}({', '.join(values)})"

@@ -54,6 +54,7 @@ def fit(
     num_samples: int = 1000,
     num_chains: int = 4,
     target_acceptance: float = 0.9,
+    max_tree_depth: int = 10,
     progress: bool | None = None,
 ) -> Fitted:
     """Draw from a model's posterior in float64; print the verdict, and warn where it is not good.
@@ -66,14 +67,18 @@ def fit(
     Args:
         key: for everything that is random.
         model: of ``models.model``.
-        num_warmup, num_samples, num_chains, target_acceptance, progress: as of ``mcmc.sample``.
+        num_warmup, num_samples, num_chains, target_acceptance, max_tree_depth, progress: as of
+            ``mcmc.sample``.
 
     ValueError: fewer than two chains or a hundred draws.
     FloatingPointError: as ``mcmc.sample``.
     """
     checks.count(least=2, num_chains=num_chains)
     checks.count(least=PILOT, num_samples=num_samples)
-    lengths = dict(num_warmup=num_warmup, target_acceptance=target_acceptance, progress=progress)
+    of_run = dict(
+        num_warmup=num_warmup, target_acceptance=target_acceptance, max_tree_depth=max_tree_depth
+    )
+    lengths = of_run | {"progress": progress}
     key_pilot, key_run, key_effects = jax.random.split(key, 3)
     with jax.enable_x64(True):
         model = _guess(model)
@@ -101,7 +106,6 @@ def fit(
     print(verdict)
     if not check.ok:
         warnings.warn(f"not{verdict[verdict.index('NOT') + 3 :]}", stacklevel=2)
-    of_run = {"num_warmup": num_warmup, "target_acceptance": target_acceptance}
     return Fitted(model, _inference_data(model, draws, posterior, of_run), check)
 
 
@@ -122,11 +126,10 @@ def _sampled(key, model, num_chains, num_samples, lengths):
     """Return the NumPyro model as a density, and its posterior."""
     key_starts, key_chains = jax.random.split(key)
     found = numpyro_models.of(written.written(model), model.data)
-    starts = mcmc.normal_starts(key_starts, found.shapes, (num_chains,), scale=0.3)
     return found, mcmc.sample(
         key_chains,
         found.log_density,
-        starts,
+        weights.starts(key_starts, found.shapes, (num_chains,)),
         data=model.data,
         num_samples=num_samples,
         **lengths,
@@ -197,11 +200,13 @@ def effects(key: Key[Array, ""], model: Model, inner: dict) -> dict:
 def _checked(model, posterior, draws):
     """Return the verdict: of the output for some rows, and of every parameter that is named."""
     named = {
-        name: draw
+        name: draw[..., moved]
         for name, draw in draws.items()
         if not name.startswith(("effect", "network", "correlation"))
+        and (moved := np.ptp(draw, axis=(0, 1)) > 0).any()  # not what a prior fixes
     }
-    return diagnostics.check(posterior, written.outputs(model, draws), parameters=named)
+    others = {"parameters": named} if named else {}
+    return diagnostics.check(posterior, written.outputs(model, draws), **others)
 
 
 def _inference_data(model, draws, posterior, of_run):
@@ -216,8 +221,8 @@ def _inference_data(model, draws, posterior, of_run):
         if model.num_outputs == 1:
             coords[f"{of}_too"] = list(part.columns)
             dims[f"correlation_{name}"] = [of, f"{of}_too"]
-    if model.network is not None:
-        dims["sd_network"], coords["leaf"] = ["leaf"], weights.leaves(model)
+    if "sd_network" in draws:
+        dims["sd_network"], coords["leaf"] = ["leaf"], weights.learnt(model)
     if model.noise is not None:
         dims["noise"], coords["noise_column"] = ["noise_column"], list(model.noise.column_names)
     if model.family == "categorical":

@@ -30,6 +30,8 @@ class Forecast(NamedTuple):
 
     mean: Float[np.ndarray, "chain draw row *class"]  # of the outcome; probabilities of classes
     outcome: Float[np.ndarray, "chain draw row"]  # drawn; a class by its index
+    # of the outcomes that the rows have, in nats; None where they have none, or gaps
+    log_density: Float[np.ndarray, "chain draw row"] | None = None
     pareto_k: float | None = None  # of the weights by rows that were given; above 0.7 fit again
 
 
@@ -51,7 +53,8 @@ def predict(
     Args:
         key: for new groups and outcomes.
         fit: of ``fits.fit``.
-        frame: the rows; an outcome is not needed.
+        frame: the rows; an outcome is not needed, and changes no forecast: where all rows have
+            one, its log density is returned.
         given: rows with outcomes, which were not among the training rows: they would count twice.
         groups: False for an average group, whose effects are 0; no column of groups is needed.
 
@@ -71,7 +74,8 @@ def predict(
             for one in (given, frame)
         )
         frame = pd.concat([given, frame], ignore_index=True)
-    frame = frame.drop(columns=fit.model.outcome, errors="ignore")
+    told = fit.model.outcome in frame and frame[fit.model.outcome].notna().all()
+    frame = frame if told else frame.drop(columns=fit.model.outcome, errors="ignore")
     with jax.enable_x64(True):
         data = models.encode(fit.model, frame)
         if groups:
@@ -80,9 +84,9 @@ def predict(
         seen = models.some_rows(data, np.s_[:num_given]) | {"y": y}
         draw_one = partial(_forecast, fit.model, rows, seen, groups)
         keys = jax.random.split(key, fit.data.sample_stats["lp"].shape)
-        mean, outcome, weight = by_chain(draw_one, keys, fit.draws)
+        mean, outcome, density, weight = by_chain(draw_one, keys, fit.draws)
     if given is None:
-        return Forecast(mean, outcome)
+        return Forecast(mean, outcome, density)
     log_weights, pareto_k = arviz.psislw(weight.ravel())
     if pareto_k > MOST_K:
         warnings.warn(
@@ -95,7 +99,8 @@ def predict(
     def again(values):
         return values.reshape(-1, *values.shape[2:])[chosen].reshape(values.shape)
 
-    return Forecast(again(mean), again(outcome), float(pareto_k))
+    density = again(density) if told else None
+    return Forecast(again(mean), again(outcome), density, float(pareto_k))
 
 
 def _tell_new(made, frame, data):
@@ -109,7 +114,9 @@ def _tell_new(made, frame, data):
 
 
 def _forecast(made, rows, seen, groups, key, draw):
-    """Return mean and outcome of rows under one draw, and the log weight by rows that were seen."""
+    """Return mean, outcome and log density of rows under one draw, and the log weight by rows that
+    were seen.
+    """
     key_new, key_choice, key_outcome = jax.random.split(key, 3)
     new = [
         int(max(np.max(at[i], initial=-1) for at in (rows["group"], seen["group"])))
@@ -130,7 +137,8 @@ def _forecast(made, rows, seen, groups, key, draw):
     else:
         draw = draw | _with_new(made, new, key_new, draw)
     found = written.outcomes(made, draw, rows)
-    return families.mean(found), found.sample(key_outcome), weight
+    density = families.log_likelihood(found, rows["y"], rows) if "y" in rows else None
+    return families.mean(found), found.sample(key_outcome), density, weight
 
 
 def _with_new(made, new, key, draw):

@@ -17,7 +17,8 @@ from formulaic import Formula, ModelSpec
 from formulaic.errors import DataMismatchWarning, FormulaicError
 from jaxtyping import Float, Int
 
-WAYS = ("network", "head")  # what of a network may differ by group, beside columns
+# what of a network may differ by group, beside columns: weights, the last layer, all of it
+WAYS = ("network", "head", "separate")
 
 
 class Term(NamedTuple):
@@ -96,6 +97,12 @@ def _formula(right):
 def _plain(error):
     """Return the text of an error without the colours of a terminal."""
     return re.sub("\x1b\\[[0-9;]*m|[\u29da\u29db]", "", str(error))
+
+
+def written_out(right: str, others: Sequence[str]) -> str:
+    """Return a right side with the names of all other columns where it has a dot of its own."""
+    every = "(" + " + ".join(f"`{name}`" for name in others) + ")"
+    return re.sub(r"(`[^`]*`)|(?<![\w.)])\.(?![\w.])", lambda at: at[1] or every, right)
 
 
 def clean(frame: Any, names: Sequence[str], fills: dict | None = None) -> pd.DataFrame:

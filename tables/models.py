@@ -14,7 +14,7 @@ import pandas as pd
 from formulaic import ModelSpec
 from jaxtyping import Float
 
-from tables import defaults, exact, families, formulas
+from tables import defaults, exact, families, formulas, weights
 from tables.formulas import Term
 
 OPTIONS = ("trials", "exposure", "offset", "weights", "censored")  # each names a column
@@ -58,6 +58,7 @@ class Model(NamedTuple):
     rows: pd.DataFrame  # the training rows, their columns of the model
     data: dict
     exact: bool  # whether effects of groups are integrated out
+    noisy: bool = False  # whether a second output of the network is added to the log of the noise
 
     def __repr__(self) -> str:
         return f"Model({self.formula!r}, family={self.family!r}, {len(self.rows)} rows)"
@@ -94,15 +95,19 @@ def model(
     2.5, behind a logit of 10, so that classes may change abruptly. ``priors`` prints all.
 
     Args:
-        formula: ``outcome ~ x + (x | group)``: formulaic's language, lme4's parentheses.
+        formula: ``outcome ~ x + (x | group)``: formulaic's language, lme4's parentheses; a dot is
+            every other column.
         frame: the training rows.
         family: of the outcome: normal, student t, bernoulli, binomial, categorical, ordinal,
             poisson, negative binomial, either of them zero-inflated, gamma, beta.
         network: of the common columns, instead of a line. ``(1 | group)`` then adds a level to its
             output, ``(head | group)`` gives each group a last layer, ``(network | group)`` weights
-            of all layers.
-        priors: NumPyro distributions, in the table's units, by the names that ``priors`` prints.
-        noise: right side of the log of the noise, such as ``"x"``, normal or Student t.
+            of all layers; ``(separate | group)`` a network that shares nothing but how large
+            weights are.
+        priors: NumPyro distributions, in the table's units, by the names that ``priors`` prints; a
+            ``Delta`` fixes a parameter.
+        noise: right side of the log of the noise, such as ``"x"``, normal or Student t; "network"
+            for a second output of the network.
         missing: "refuse", or "median": a missing number becomes the median, a text the most
             frequent, here and later.
         options: columns by what they are: ``trials`` of a binomial outcome; ``exposure``, by which
@@ -113,8 +118,11 @@ def model(
     """
     outcome, right, terms = formulas.parse(formula)
     _check(family, network, noise, missing, options, terms)
-    sides = [right, noise or "1", *(t.inner for t in terms if t.inner not in formulas.WAYS)]
     labels = [str(label) for label in getattr(frame, "columns", ())]
+    spoken_for = {outcome, *options.values(), *(name for term in terms for name in term.factors)}
+    right = formulas.written_out(right, [name for name in labels if name not in spoken_for])
+    noisy, noise = noise == "network", None if noise == "network" else noise
+    sides = [right, noise or "1", *(t.inner for t in terms if t.inner not in formulas.WAYS)]
     inputs = sorted({name for side in sides for name in formulas.variables(side, labels)})
     if outcome in inputs:
         raise ValueError(f"formula: given {formula!r}, expected {outcome!r} on the left alone")
@@ -143,10 +151,10 @@ def model(
         tuple(_part(term, rows) for term in terms),
         _noise(noise, rows) if noise else None,
         classes, (0.0, 1.0), network, (nets, x[:, at].mean(axis=0), x[:, at].std(axis=0)),
-        {}, options, fills, rows, {}, False,
+        {}, options, fills, rows, {}, False, noisy,
     )  # fmt: skip
     if network is not None:
-        made = made._replace(network=network.clone(num_outputs=made.num_outputs))
+        made = made._replace(network=network.clone(num_outputs=made.num_outputs + noisy))
     made = made._replace(data=encode(made, rows))
     made = made._replace(spread=defaults.spread(made))
     usual = defaults.priors(made)
@@ -158,6 +166,8 @@ def model(
         raise ValueError(
             f"priors: given {odd}, expected NumPyro distributions by names among {[*usual]}"
         )
+    if odd := [n for n, p in (priors or {}).items() if n.startswith("corr") and weights.fixed(p)]:
+        raise ValueError(f"priors: given a Delta for {odd[0]}, expected a density; || has none")
     made = made._replace(priors=usual | (priors or {}))
     if not exact.applies(made):
         return made
@@ -242,6 +252,11 @@ def _check(family, network, noise, missing, options, terms):
         raise ValueError(f"noise: given {noise!r}, expected None of family {family!r}")
     if network is None and (of := [t.inner for t in terms if t.inner in formulas.WAYS]):
         raise ValueError(f"formula: given ({of[0]} | ...), expected network=networks.MLP(...), too")
+    if network is None and noise == "network":
+        raise ValueError("noise: given 'network', expected network=networks.MLP(...), too")
+    ways = [t.inner for t in terms if t.inner in formulas.WAYS]
+    if "separate" in ways and len(ways) > 1:
+        raise ValueError(f"formula: given {ways}, expected 'separate' alone: it shares no weights")
 
 
 def _part(term, rows):

@@ -61,7 +61,7 @@ def output(made: Model, values: dict, data: dict) -> Float[Array, "row output"]:
         data: as ``models.encode`` returns it.
     """
     found = data["offset"][:, None] + data["x"] @ values["mean"]
-    net = values.get("network")
+    net = values.get("network", 0.0)  # none where each group has one of its own
     for part, z, group, effect in zip(
         made.parts, data["z"], data["group"], values["effect"], strict=True
     ):
@@ -77,12 +77,15 @@ def output(made: Model, values: dict, data: dict) -> Float[Array, "row output"]:
         return made.network.apply(unravel(vector), inputs)
 
     behind = (jax.vmap(of) if net.ndim == 2 else of)(net, data["inputs"])
-    return found + made.spread[1] * behind.reshape(found.shape)
+    behind = behind.reshape(len(found), -1)
+    if not made.noisy:
+        return found + made.spread[1] * behind
+    return jnp.hstack([found + made.spread[1] * behind[:, :1], behind[:, 1:]])
 
 
 def _sampled(made, site, names, shape=()):
     """Sample a vector of parameters, [name, *shape], in the table's units: as one site in units of
-    their priors' scales, or each by itself under a prior of another kind.
+    their priors' scales, or each by itself under a prior of another kind; but what a prior fixes.
     """
     found = jnp.zeros((len(names), *shape))
     for kind in {type(made.priors[name]): None for name in names}:
@@ -98,6 +101,8 @@ def _sampled(made, site, names, shape=()):
                 for name in ("loc", "scale")
             )
             drawn = loc + scale * base
+        elif kind is dist.Delta:
+            drawn = jnp.stack([jnp.broadcast_to(1.0 * one.v, shape) for one in of])
         else:
             each = [one.expand(shape).to_event(len(shape)) if shape else one for one in of]
             sites = zip(at, each, strict=True)
@@ -107,17 +112,19 @@ def _sampled(made, site, names, shape=()):
 
 
 def _network(made):
-    """Return a network's weights, if there is one: N(0, 1), kernels over the root of their inputs,
-    the last under a scale that is learnt; without a last bias beside an intercept.
+    """Return the weights of a network that all groups share, if there is one: N(0, 1), times the
+    standard deviation of their leaf, kernels over the root of their inputs.
     """
-    if made.network is None:
+    if not (names := weights.leaves(made)):
         return {}
-    of, (learnt,) = weights.layout(made), weights.leaves(made)
-    (sd,) = _sampled(made, "sd_network", [f"sd_network[{learnt}]"])
-    free = [not (n == learnt.replace("kernel", "bias") and made.columns) for n in of.leaves]
-    scale = jnp.array(free, float).at[of.leaves.index(learnt)].set(sd)[of.leaf] * of.unit
-    base = numpyro.sample("weights", dist.Normal(0, 1).expand([of.size]).to_event(1))
-    return {"network": base * scale, "sd_network": sd[None]}
+    priors = [f"sd_network[{name}]" for name in names if name != weights.NOISE]
+    sd = _sampled(made, "sd_network", priors)
+    if made.noisy:  # a site of its own, whose start is
+        sd = jnp.append(sd, _sampled(made, weights.SD_NOISE, [f"sd_network[{weights.NOISE}]"]))
+    unit = dist.Normal(0, 1).expand([weights.layout(made).size]).to_event(1)
+    found = {"network": numpyro.sample("weights", unit) * weights.sds(made, None, sd)}
+    learnt = np.isin(names, weights.learnt(made))
+    return found | ({"sd_network": sd[learnt]} if learnt.any() else {})
 
 
 def _extra(made, data):

@@ -325,3 +325,20 @@ def test_means_of_classes_are_their_probabilities(family):
     )
     assert before.mean.shape == (1, 20, 60, 3)
     np.testing.assert_allclose(before.mean.sum(axis=-1), 1)
+
+
+def test_a_forecast_has_the_log_density_of_outcomes_that_are_there():
+    """Of training rows it is their log likelihood; a gap, or no column, leaves the forecast."""
+    random = np.random.default_rng(8)
+    rows = pd.DataFrame({"x": random.normal(size=30), "y": random.normal(size=30)})
+    fit = tables.fit(jax.random.key(1), tables.model("y ~ x", rows), num_samples=100)
+    told = tables.predict(jax.random.key(2), fit, rows)
+    with jax.enable_x64(True):
+        expected = comparisons.log_likelihood(fit.model, fit.draws)
+    np.testing.assert_allclose(told.log_density, expected, rtol=1e-10)
+    for frame in (rows.drop(columns="y"), rows.assign(y=rows.y.where(rows.index > 0))):
+        other = tables.predict(jax.random.key(2), fit, frame)
+        assert other.log_density is None
+        np.testing.assert_array_equal(other.outcome, told.outcome)
+    with_given = tables.predict(jax.random.key(2), fit, rows[3:], given=rows[:3])
+    assert with_given.log_density.shape == (*told.mean.shape[:2], 27)

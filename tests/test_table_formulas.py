@@ -1,10 +1,13 @@
 """A formula, as lme4 writes it: its columns and terms, and what cannot be read."""
 
+from helpers import networks
+
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 
 import tables
-from tables import formulas
+from tables import formulas, models
 from tests.test_table_inputs import frame
 
 pytestmark = pytest.mark.usefixtures("as_readers_run")
@@ -88,11 +91,38 @@ def test_a_correlation_is_what_one_bar_has_and_two_have_not():
         ("y ~ log(x)", r"formula: given .*log\(x\)"),
         ("y ~ x + (head | g)", r"formula: given \(head"),
         ("y ~ x + (network | g)", "expected network="),
+        ("y ~ x + (separate | g)", "expected network="),
     ],
 )
 def test_a_formula_that_cannot_be_read_is_refused(formula, text):
     with pytest.raises(ValueError, match=text):
         tables.model(formula, frame())
+
+
+def test_separate_networks_have_no_common_one():
+    with pytest.raises(ValueError, match="expected 'separate' alone"):
+        tables.model("y ~ x + (separate | g) + (head | h)", frame(), network=networks.MLP((3,)))
+
+
+def test_a_correlation_cannot_be_fixed():
+    with pytest.raises(ValueError, match="given a Delta for correlation_g"):
+        tables.model("y ~ x + (x | g)", frame(), priors={"correlation_g": dist.Delta(1.0)})
+
+
+@pytest.mark.parametrize(
+    ("formula", "same"),
+    [
+        ("y ~ .", "y ~ x + z + g + h + n"),
+        ("y ~ . - h + (1 | g)", "y ~ x + z + n + (1 | g)"),
+        ("y ~ 0 + . + (1 | h)", "y ~ 0 + x + z + g + n + (1 | h)"),
+        ("y ~ x + {0.5 * z}", "y ~ x + {0.5 * z}"),
+    ],
+)
+def test_a_dot_is_every_other_column(formula, same):
+    one, other = (tables.model(text, frame()) for text in (formula, same))
+    assert {*one.columns} == {*other.columns} and one.formula == formula
+    later = frame().head(3).drop(columns="y")
+    assert models.encode(one, later)["x"].shape == models.encode(other, later)["x"].shape
 
 
 @pytest.mark.parametrize("name", [0, 1])

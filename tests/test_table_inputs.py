@@ -249,6 +249,7 @@ def test_a_frame_that_is_none_is_refused(given, text):
         ({"exposure": "z"}, r"options: given \['exposure'\]"),
         ({"trials": "n"}, r"options: given \['trials'\]"),
         ({"noise": "nope"}, "expected the column 'nope'"),
+        ({"noise": "network"}, "noise: given 'network', expected network="),
         ({"priors": {"X": 1}}, r"priors: given \['X'\], expected NumPyro distributions by names"),
         ({"family": "binomial"}, "trials: given none"),
         ({"family": "poisson", "noise": "x"}, "noise: given 'x', expected None"),
