@@ -15,8 +15,8 @@ from tables.models import Model
 
 
 def summary(fit: Fitted, term: str | None = None) -> pd.DataFrame:
-    """Return mean, standard deviation, central 95 %, R-hat and effective sample size; the corner of
-    the table says which level of a text, or class, the others are compared with.
+    """Return mean, standard deviation, central 95 %, R-hat and effective sample size of what is not
+    fixed; the corner of the table says which level of a text, or class, others are compared with.
 
     Args:
         fit: of ``fits.fit``.
@@ -34,8 +34,9 @@ def summary(fit: Fitted, term: str | None = None) -> pd.DataFrame:
             continue
         if name != "network":
             found |= _named(name, values)
-    for name in [n for n, p in fit.model.priors.items() if weights.fixed(p)]:
-        found.pop(name, None)
+    found = {name: values for name, values in found.items() if not weights.is_fixed(values)}
+    if not found:
+        return pd.DataFrame(columns=["mean", "sd", "2.5 %", "97.5 %", "R-hat", "ESS"])
     table = arviz.summary(arviz.from_dict(found), kind="all", round_to="none").loc[[*found]]
     low, high = zip(
         *(np.quantile(values, [0.025, 0.975]) for values in found.values()), strict=True

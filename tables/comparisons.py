@@ -151,7 +151,7 @@ def left_out(key: Key[Array, ""], fit: Fitted, part: Int[np.ndarray, " row"]) ->
         "num_warmup": int(attrs["num_warmup"]),
         "num_samples": fit.data.posterior.sizes["draw"],
     }
-    target, depth = float(attrs["target_acceptance"]), int(attrs["max_tree_depth"])
+    target, depth = float(attrs["target_acceptance"]), int(attrs.get("max_tree_depth", 10))
     again = partial(_refitted, fit=fit, part=part, max_tree_depth=depth)
     found = again(key, target_acceptance=target, **lengths)
     if found.check.ok:

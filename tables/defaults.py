@@ -74,3 +74,11 @@ def _of_leaf(made, leaf, whole):
     if not whole or leaf != weights.last_kernel(made):
         return dist.HalfNormal(1.0)
     return dist.HalfNormal(SHARP if families.FAMILIES[made.family].link == "logit" else WIDE)
+
+
+def may_be(prior: dist.Distribution, value: Any) -> bool:
+    """Return whether a parameter of this default prior may be fixed at a value."""
+    if isinstance(prior, dist.LKJCholesky) or np.ndim(value):
+        return False
+    support = dist.constraints.positive if weights.fixed(prior) else prior.support
+    return bool(np.isfinite(value) and support(value))

@@ -203,7 +203,7 @@ def _checked(model, posterior, draws):
         name: draw[..., moved]
         for name, draw in draws.items()
         if not name.startswith(("effect", "network", "correlation"))
-        and (moved := np.ptp(draw, axis=(0, 1)) > 0).any()  # not what a prior fixes
+        and (moved := ~weights.is_fixed(draw)).any()
     }
     others = {"parameters": named} if named else {}
     return diagnostics.check(posterior, written.outputs(model, draws), **others)
@@ -221,16 +221,14 @@ def _inference_data(model, draws, posterior, of_run):
         if model.num_outputs == 1:
             coords[f"{of}_too"] = list(part.columns)
             dims[f"correlation_{name}"] = [of, f"{of}_too"]
-    if "sd_network" in draws:
+    if weights.learnt(model):
         dims["sd_network"], coords["leaf"] = ["leaf"], weights.learnt(model)
     if model.noise is not None:
         dims["noise"], coords["noise_column"] = ["noise_column"], list(model.noise.column_names)
     if model.family == "categorical":
         coords["class"] = model.classes[1:]
-        of_class = [
-            "coefficient",
-            *(f"{a}_{p.term.name}" for p in model.parts for a in ("sd", "effect")),
-        ]
+        own = [part.term.name for part in model.parts if part.spec is not None]
+        of_class = ["coefficient", *(f"{kind}_{name}" for name in own for kind in ("sd", "effect"))]
         dims |= {name: [*dims.get(name, []), "class"] for name in of_class}
     stats = dict(zip(STATS, map(np.asarray, posterior.stats), strict=True))
     return arviz.from_dict(
@@ -246,7 +244,8 @@ def _inference_data(model, draws, posterior, of_run):
 def _said(model):
     """Return what a file says of its model."""
     priors = {name: families.text(prior) for name, prior in model.priors.items()}
-    return {"formula": model.formula, "family": model.family, "priors": str(priors)}
+    said = {"formula": model.formula, "family": model.family, "priors": str(priors)}
+    return said | {"columns": str([*model.common.column_names])}  # a dot does not say which
 
 
 def load(path: Path | str, model: Model) -> Fitted:
@@ -256,7 +255,8 @@ def load(path: Path | str, model: Model) -> Fitted:
     """
     try:
         data = arviz.from_netcdf(str(path))
-        said = {name: data.attrs[name] for name in _said(model)}
+        now = _said(model)  # earlier files do not name columns
+        said = {name: {"columns": now["columns"], **data.attrs}[name] for name in now}
         y = data.observed_data[model.outcome].values
         stats = [data.sample_stats[name].values for name in STATS]
     except Exception as error:  # of the file system, HDF5 or xarray: the remedy is the same
@@ -265,8 +265,8 @@ def load(path: Path | str, model: Model) -> Fitted:
         ) from error
     if not np.array_equal(y, model.data["y"]):
         raise ValueError(f"path: given {len(y)} other rows, expected those of the model")
-    if odd := [name for name, one in _said(model).items() if one != said[name]]:
-        raise ValueError(f"path: given {odd[0]} {said[odd[0]]}, expected {_said(model)[odd[0]]}")
+    if odd := [name for name, one in now.items() if one != said[name]]:
+        raise ValueError(f"path: given {odd[0]} {said[odd[0]]}, expected {now[odd[0]]}")
     found = Fitted(model, data, None)
     with jax.enable_x64(True):
         check = _checked(model, Posterior(None, Stats(*stats)), found.draws)

@@ -30,9 +30,9 @@ class Forecast(NamedTuple):
 
     mean: Float[np.ndarray, "chain draw row *class"]  # of the outcome; probabilities of classes
     outcome: Float[np.ndarray, "chain draw row"]  # drawn; a class by its index
+    pareto_k: float | None = None  # of the weights by rows that were given; above 0.7 fit again
     # of the outcomes that the rows have, in nats; None where they have none, or gaps
     log_density: Float[np.ndarray, "chain draw row"] | None = None
-    pareto_k: float | None = None  # of the weights by rows that were given; above 0.7 fit again
 
 
 def predict(
@@ -54,15 +54,20 @@ def predict(
         key: for new groups and outcomes.
         fit: of ``fits.fit``.
         frame: the rows; an outcome is not needed, and changes no forecast: where all rows have
-            one, its log density is returned.
+            one, it is read as those of training rows, and its log density is returned.
         given: rows with outcomes, which were not among the training rows: they would count twice.
         groups: False for an average group, whose effects are 0; no column of groups is needed.
 
-    ValueError: as ``models.encode``; new groups of several terms among rows that are given.
+    ValueError: as ``models.encode``; new groups of several terms among rows that are given; no
+        groups, of networks that are separate.
     """
     num_given, y = 0, np.zeros(0)
     factors = fit.model.factors
     if not groups:
+        if any(part.term.inner == "separate" for part in fit.model.parts):
+            raise ValueError(
+                "groups: given False, expected a group: separate networks have no mean"
+            )
         any_of = {name: fit.model.rows[name].iloc[0] for name in factors if name not in frame}
         frame = frame.assign(**any_of)
     if given is not None:
@@ -86,7 +91,7 @@ def predict(
         keys = jax.random.split(key, fit.data.sample_stats["lp"].shape)
         mean, outcome, density, weight = by_chain(draw_one, keys, fit.draws)
     if given is None:
-        return Forecast(mean, outcome, density)
+        return Forecast(mean, outcome, None, density)
     log_weights, pareto_k = arviz.psislw(weight.ravel())
     if pareto_k > MOST_K:
         warnings.warn(
@@ -100,7 +105,7 @@ def predict(
         return values.reshape(-1, *values.shape[2:])[chosen].reshape(values.shape)
 
     density = again(density) if told else None
-    return Forecast(again(mean), again(outcome), density, float(pareto_k))
+    return Forecast(again(mean), again(outcome), float(pareto_k), density)
 
 
 def _tell_new(made, frame, data):

@@ -4,7 +4,6 @@
 columns, here those of ``1 + value``, once in common and once for each firm's own part.
 """
 
-import re
 import reprlib
 import warnings
 from collections.abc import Sequence
@@ -13,9 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from formulaic import Formula, ModelSpec
+from formulaic import ModelSpec
 from formulaic.errors import DataMismatchWarning, FormulaicError
 from jaxtyping import Float, Int
+
+from tables import sides
 
 # what of a network may differ by group, beside columns: weights, the last layer, all of it
 WAYS = ("network", "head", "separate")
@@ -39,8 +40,7 @@ def parse(formula: str) -> tuple[str, str, tuple[Term, ...]]:
     """
     if not isinstance(formula, str) or formula.count("~") != 1:
         raise ValueError(f"formula: given {formula!r}, expected 'outcome ~ x + (x | group)'")
-    if odd := [name for name in ("`0`", "`1`") if name in formula]:
-        raise ValueError(f"formula: given {odd[0]}, which means an intercept: rename the column")
+    sides.refuse_intercepts(formula)
     outcome, right = (part.strip() for part in formula.split("~"))
     kept, terms, begun, depth = "", [], 0, 0
     for at, sign in enumerate(right):
@@ -78,31 +78,11 @@ def _terms(inside):
         if bar == "|" or inner.strip() in WAYS:
             found += [Term(name, tuple(of), inner.strip(), bar == "|")]
             continue
-        parts = [str(part) for part in _formula(inner)]
+        parts = [str(part) for part in sides.formula(inner)]
         for part in parts:  # each a term of its own, so that nothing correlates
             label, side = (name, "1") if part == "1" else (f"{name}: {part}", f"0 + {part}")
             found += [Term(label, tuple(of), side, False)]
     return found
-
-
-def _formula(right):
-    try:
-        return Formula(right)
-    except FormulaicError as error:
-        raise ValueError(
-            f"formula: given {right!r}, expected formulaic's language: {_plain(error)}"
-        ) from error
-
-
-def _plain(error):
-    """Return the text of an error without the colours of a terminal."""
-    return re.sub("\x1b\\[[0-9;]*m|[\u29da\u29db]", "", str(error))
-
-
-def written_out(right: str, others: Sequence[str]) -> str:
-    """Return a right side with the names of all other columns where it has a dot of its own."""
-    every = "(" + " + ".join(f"`{name}`" for name in others) + ")"
-    return re.sub(r"(`[^`]*`)|(?<![\w.)])\.(?![\w.])", lambda at: at[1] or every, right)
 
 
 def clean(frame: Any, names: Sequence[str], fills: dict | None = None) -> pd.DataFrame:
@@ -214,7 +194,7 @@ def columns(
             ) from error
         except (FormulaicError, TypeError, ValueError) as error:
             raise ValueError(
-                f"formula: given {side}, expected formulaic's language: {_plain(error)}"
+                f"formula: given {side}, expected formulaic's language: {sides.plain(error)}"
             ) from error
     array = np.asarray(made, np.float64)
     if not np.isfinite(array).all():
@@ -257,19 +237,6 @@ def same_kinds(frame: pd.DataFrame, known: pd.DataFrame) -> None:
         if now != then:
             words = ("text", "numbers")
             raise ValueError(f"{name}: given {words[now]}, expected {words[then]} as in fitting")
-
-
-def variables(right: str, labels: Sequence[str]) -> list[str]:
-    """Return the columns of a data frame that a right side needs.
-
-    Args:
-        right: the right side.
-        labels: the data frame's columns, which functions such as ``poly(x, 2)`` may name.
-
-    ValueError: what formulaic cannot read.
-    """
-    named = {one for pair in re.findall(r"`([^`]+)`|([^\W\d]\w*)", right) for one in pair}
-    return sorted({*_formula(right).required_variables} | (named & {*labels}))
 
 
 def as_text(value: Any) -> str:

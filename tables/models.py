@@ -14,7 +14,7 @@ import pandas as pd
 from formulaic import ModelSpec
 from jaxtyping import Float
 
-from tables import defaults, exact, families, formulas, weights
+from tables import defaults, exact, families, formulas, sides, weights
 from tables.formulas import Term
 
 OPTIONS = ("trials", "exposure", "offset", "weights", "censored")  # each names a column
@@ -120,10 +120,12 @@ def model(
     _check(family, network, noise, missing, options, terms)
     labels = [str(label) for label in getattr(frame, "columns", ())]
     spoken_for = {outcome, *options.values(), *(name for term in terms for name in term.factors)}
-    right = formulas.written_out(right, [name for name in labels if name not in spoken_for])
+    right = sides.written_out(right, [name for name in labels if name not in spoken_for])
     noisy, noise = noise == "network", None if noise == "network" else noise
-    sides = [right, noise or "1", *(t.inner for t in terms if t.inner not in formulas.WAYS)]
-    inputs = sorted({name for side in sides for name in formulas.variables(side, labels)})
+    others = [noise or "1", *(t.inner for t in terms if t.inner not in formulas.WAYS)]
+    for other in others:
+        sides.refuse_dot(other)
+    inputs = sorted({name for side in (right, *others) for name in sides.variables(side, labels)})
     if outcome in inputs:
         raise ValueError(f"formula: given {formula!r}, expected {outcome!r} on the left alone")
     fills = formulas.fills(frame, inputs) if missing == "median" else {}
@@ -166,8 +168,12 @@ def model(
         raise ValueError(
             f"priors: given {odd}, expected NumPyro distributions by names among {[*usual]}"
         )
-    if odd := [n for n, p in (priors or {}).items() if n.startswith("corr") and weights.fixed(p)]:
-        raise ValueError(f"priors: given a Delta for {odd[0]}, expected a density; || has none")
+    for name, prior in (priors or {}).items():
+        if weights.fixed(prior) and not defaults.may_be(usual[name], prior.v):
+            raise ValueError(
+                f"priors: given a Delta for {name} at {prior.v}, expected one number that "
+                f"{families.text(usual[name])} may be; or leave the term out"
+            )
     made = made._replace(priors=usual | (priors or {}))
     if not exact.applies(made):
         return made
@@ -254,6 +260,8 @@ def _check(family, network, noise, missing, options, terms):
         raise ValueError(f"formula: given ({of[0]} | ...), expected network=networks.MLP(...), too")
     if network is None and noise == "network":
         raise ValueError("noise: given 'network', expected network=networks.MLP(...), too")
+    if network is not None and "network" in [term.name for term in terms]:
+        raise ValueError("formula: given groups called 'network' and a network: rename the column")
     ways = [t.inner for t in terms if t.inner in formulas.WAYS]
     if "separate" in ways and len(ways) > 1:
         raise ValueError(f"formula: given {ways}, expected 'separate' alone: it shares no weights")

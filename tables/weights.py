@@ -13,7 +13,7 @@ import numpyro.distributions as dist
 from jaxtyping import Array, Float, Int, Key
 
 QUIET = -2.3  # log of the standard deviation from which a second output starts
-SD_NOISE = "sd_noise"  # the site that draws it
+SD_NOISE = "second output"  # the site that draws it
 NOISE = "noise"  # the leaf of a second output's weights, which is added to the log of the noise
 
 
@@ -64,7 +64,8 @@ def leaves(made: Any, part: Any = None) -> list[str]:
         separate = any(part.term.inner == "separate" for part in made.parts)
         idle = f"{last(names)}.bias" if made.columns else None
         return [] if separate else [name for name in names if name != idle]
-    return [name for name in names if part.term.inner != "head" or name.startswith(last(names))]
+    ends = (last(names), NOISE)
+    return [name for name in names if part.term.inner != "head" or name.startswith(ends)]
 
 
 def learnt(made: Any) -> list[str]:
@@ -75,6 +76,11 @@ def learnt(made: Any) -> list[str]:
 def fixed(prior: dist.Distribution) -> bool:
     """Return whether a prior leaves nothing to learn."""
     return isinstance(prior, dist.Delta)
+
+
+def is_fixed(draw: np.ndarray) -> np.ndarray:
+    """Return which scalars of [chain, draw, ...] a prior fixes, but for rounding."""
+    return np.ptp(draw, axis=(0, 1)) <= 1e-12 * np.abs(draw).max(axis=(0, 1))
 
 
 def sds(made: Any, part: Any, sd: Float[Array, " leaf"]) -> Float[Array, " weight"]:

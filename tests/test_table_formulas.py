@@ -2,8 +2,12 @@
 
 from helpers import networks
 
+import warnings
+
+import jax
 import numpy as np
 import numpyro.distributions as dist
+import pandas as pd
 import pytest
 
 import tables
@@ -158,3 +162,41 @@ def test_parts_of_a_formula_are_told_apart():
     assert (outcome, right) == ("y", "log(x) + w")
     assert {(term.factors, term.correlated) for term in terms} == {(("a", "b"), False)}
     assert [term.inner for term in terms] == ["1", "0 + log(x)", "0 + z"]
+
+
+def test_a_dot_refuses_what_it_would_lose():
+    for name in (0, 1):
+        with pytest.raises(ValueError, match="intercept: rename the column"):
+            tables.model("y ~ .", frame().rename(columns={"x": name}))
+    with pytest.raises(ValueError, match="expected other columns for the dot"):
+        tables.model("y ~ . + (1 | g)", frame()[["y", "g"]])
+    for call in ({"formula": "y ~ x + (. | g)"}, {"formula": "y ~ x", "noise": "."}):
+        with pytest.raises(ValueError, match="given a dot in"):
+            tables.model(frame=frame(), **call)
+
+
+def test_a_column_that_is_taken_away_is_not_needed():
+    dates = frame(when=pd.Timestamp("2020-01-01"), gap=np.nan).rename(columns={"z": "a.b"})
+    made = tables.model("y ~ . - when - gap", dates)
+    assert "a.b" in made.columns and not {"when", "gap"} & {*made.rows}
+    assert models.encode(made, dates[["x", "a.b", "g", "h", "n"]])["x"].shape == (24, 9)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("noise", -1.0), ("sd_g[Intercept]", 0.0), ("x", np.nan), ("noise", np.ones(2))],
+)
+def test_a_delta_is_where_its_parameter_may_be(name, value):
+    with pytest.raises(ValueError, match="expected one number that"):
+        tables.model("y ~ x + (1 | g)", frame(), priors={name: dist.Delta(value)})
+
+
+def test_a_file_is_of_the_columns_that_a_dot_stood_for(tmp_path):
+    made = tables.model("y ~ .", frame()[["x", "z", "y"]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a hundred draws are few
+        fit = tables.fit(jax.random.key(1), made, num_warmup=50, num_samples=100, num_chains=2)
+    fit.data.to_netcdf(str(tmp_path / "fit.nc"))
+    assert tables.load(tmp_path / "fit.nc", made).draws.keys() == fit.draws.keys()
+    with pytest.raises(ValueError, match="path: given"):
+        tables.load(tmp_path / "fit.nc", tables.model("y ~ .", frame()[["z", "x", "y"]]))

@@ -1,6 +1,6 @@
 """A network in a model of a table: what differs by group, against sums by hand, and a short fit."""
 
-from helpers import networks, numpyro_models
+from helpers import hmc, mcmc, networks, numpyro_models
 
 import warnings
 
@@ -12,7 +12,7 @@ import pytest
 from numpyro import handlers
 
 import tables
-from tables import written
+from tables import fits, written
 from tables.weights import layout
 from tests.table_rows import NUM_ROWS, frame, somewhere
 
@@ -159,3 +159,59 @@ def test_weights_have_the_standard_deviation_of_their_leaf():
     np.testing.assert_allclose(layers["Dense_1"]["kernel"][:, 1], 0.25 / 3**0.5, rtol=0.06)
     # beside an intercept and a noise of its own no last bias
     np.testing.assert_allclose(layers["Dense_1"]["bias"], [0, 0.25], rtol=0.06)
+
+
+def packed(made):
+    """Return a fit of random positions, which nothing was sampled for: four chains of twenty."""
+    with jax.enable_x64(True):
+        found = numpyro_models.of(written.written(made), made.data)
+        random = np.random.default_rng(9)
+        places = {
+            name: random.normal(0, 0.3, (4, 20, *leaf.shape)) for name, leaf in found.shapes.items()
+        }
+        stats = hmc.Stats(*[random.random((4, 20)) for _ in hmc.Stats._fields])
+        posterior = mcmc.Posterior(places, stats)
+        draws = fits.kept(made, found, posterior)
+        if made.exact:
+            draws |= fits.effects(jax.random.key(1), made, draws.pop("exact"))
+        run = {"num_warmup": 20, "target_acceptance": 0.9, "max_tree_depth": 10}
+        return fits.Fitted(made, fits._inference_data(made, draws, posterior, run), None)
+
+
+@pytest.mark.parametrize("group", ["g", "noise", "network"])
+@pytest.mark.parametrize("way", ["1", "head", "network", "separate"])
+@pytest.mark.parametrize("family", ["normal", "categorical"])
+@pytest.mark.parametrize("fixes", [False, True])
+def test_every_model_can_be_kept_summarised_and_asked(family, way, group, fixes, tmp_path):
+    f = frame().rename(columns={"g": group})
+    outcome = {"normal": "number", "categorical": "kind"}[family]
+    call = {"family": family, "network": networks.MLP(hidden=(3,), use_bias=True)}
+    call |= {"noise": "network"} if family == "normal" else {}
+    formula = f"{outcome} ~ x + z + ({way} | {group})"
+    if group == "network":
+        with pytest.raises(ValueError, match="groups called 'network' and a network"):
+            tables.model(formula, f, **call)
+        call = {"family": family}
+        formula = f"{outcome} ~ x + z + (1 | {group})"
+    usual = tables.model(formula, f, **call)
+    sds = [name for name in usual.priors if "Dense" in name] if fixes else []
+    made = tables.model(formula, f, **call, priors=dict.fromkeys(sds, dist.Delta(0.5)))
+    fit = packed(made)
+    assert not {*tables.summary(fit).index} & {*sds}
+    fit.data.to_netcdf(str(tmp_path / "fit.nc"))
+    again = tables.load(tmp_path / "fit.nc", made)
+    rows = f.head(3).assign(**{group: ["1", "1", "new"]})
+    one, other = (tables.predict(jax.random.key(2), each, rows) for each in (fit, again))
+    np.testing.assert_array_equal(one.outcome, other.outcome)
+    assert one.log_density.shape == (4, 20, 3) and np.isfinite(one.log_density).all()
+    assert tables.prior_predictive(jax.random.key(3), made, 5).outcome.shape == (1, 5, NUM_ROWS)
+    if way == "separate" and group != "network":
+        with pytest.raises(ValueError, match="separate networks have no mean"):
+            tables.predict(jax.random.key(2), fit, rows, groups=False)
+
+
+def test_a_model_of_which_all_is_fixed_has_an_empty_summary():
+    names = ["noise", "sd_network[Dense_1.kernel]"]
+    net, ones = networks.MLP(hidden=(3,)), dict.fromkeys(names, dist.Delta(1.0))
+    made = tables.model("number ~ 0 + x", frame(), network=net, priors=ones)
+    assert not len(tables.summary(packed(made)))
