@@ -76,7 +76,30 @@ def _of_leaf(made, leaf, whole):
     return dist.HalfNormal(SHARP if families.FAMILIES[made.family].link == "logit" else WIDE)
 
 
-def may_be(prior: dist.Distribution, value: Any) -> bool:
+def with_given(made: Any, given: dict) -> dict[str, dist.Distribution]:
+    """Return the prior of each parameter, by name: the reader's, or the default one.
+
+    ValueError: what is no prior of this model, a parameter fixed where it cannot be.
+    """
+    usual = priors(made)
+    if odd := [
+        name
+        for name, prior in given.items()
+        if name not in usual or not isinstance(prior, dist.Distribution)
+    ]:
+        raise ValueError(
+            f"priors: given {odd}, expected NumPyro distributions by names among {[*usual]}"
+        )
+    for name, prior in given.items():
+        if weights.fixed(prior) and not _may_be(usual[name], prior.v):
+            raise ValueError(
+                f"priors: given a Delta for {name} at {prior.v}, expected one number that "
+                f"{families.text(usual[name])} may be; or leave the term out"
+            )
+    return usual | given
+
+
+def _may_be(prior, value):
     """Return whether a parameter of this default prior may be fixed at a value."""
     if isinstance(prior, dist.LKJCholesky) or np.ndim(value):
         return False

@@ -14,7 +14,7 @@ import pandas as pd
 from formulaic import ModelSpec
 from jaxtyping import Float
 
-from tables import defaults, exact, families, formulas, sides, weights
+from tables import defaults, exact, families, formulas, sides
 from tables.formulas import Term
 
 OPTIONS = ("trials", "exposure", "offset", "weights", "censored")  # each names a column
@@ -159,22 +159,7 @@ def model(
         made = made._replace(network=network.clone(num_outputs=made.num_outputs + noisy))
     made = made._replace(data=encode(made, rows))
     made = made._replace(spread=defaults.spread(made))
-    usual = defaults.priors(made)
-    if odd := [
-        name
-        for name, prior in (priors or {}).items()
-        if name not in usual or not isinstance(prior, dist.Distribution)
-    ]:
-        raise ValueError(
-            f"priors: given {odd}, expected NumPyro distributions by names among {[*usual]}"
-        )
-    for name, prior in (priors or {}).items():
-        if weights.fixed(prior) and not defaults.may_be(usual[name], prior.v):
-            raise ValueError(
-                f"priors: given a Delta for {name} at {prior.v}, expected one number that "
-                f"{families.text(usual[name])} may be; or leave the term out"
-            )
-    made = made._replace(priors=usual | (priors or {}))
+    made = made._replace(priors=defaults.with_given(made, priors or {}))
     if not exact.applies(made):
         return made
     return made._replace(exact=True, data=made.data | {"exact": exact.sums(made, np.ones(len(y)))})

@@ -1,4 +1,6 @@
-"""One side of a formula: the columns that it names, and those that its dot stands for."""
+"""One side of a formula: the columns that it names, and those that its dot stands for:
+``sides.variables("log(x) + z", labels)``.
+"""
 
 import re
 from collections.abc import Sequence

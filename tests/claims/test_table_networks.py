@@ -25,41 +25,30 @@ def ends(values):
 @says(
     "table-networks",
     "On *concrete* weights with a standard deviation of 4 forecast better than those of the",
-    "On *concrete* the mean CRPS falls up to the end of the grid, though from 2 to 4 no difference",
+    "On *concrete* the mean CRPS falls up to the end of the grid,",
 )
 def test_large_weights_have_the_smaller_crps_on_concrete():
     means = [of("concrete", sd, "crps").mean() for sd in GRID]
     assert means == sorted(means, reverse=True)
     for arm in ("4.0", calls.LEARNT):
         assert ends(of("concrete", arm, "crps") - of("concrete", "1.0", "crps"))[1] < 0
-    low, high = ends(of("concrete", "4.0", "crps") - of("concrete", "2.0", "crps"))
-    assert low < 0 < high
 
 
-@says(
-    "table-networks",
-    "On *yacht* no difference of CRPS is shown.",
-    "a single chain decides how much, and by CRPS nothing is shown.",
-)
-def test_no_difference_of_crps_is_shown_on_yacht():
-    for arm in ("4.0", calls.LEARNT):
-        low, high = ends(of("yacht", arm, "crps") - of("yacht", "1.0", "crps"))
-        assert low < 0 < high
+@says("table-networks", "but on one split of five a single chain decides how much.")
+def test_a_single_chain_decides_on_one_split_of_yacht():
     errors = rows("usual_tables/calls")["yacht; 4.0"]["log_density_error"]
     assert max(errors) > 0.5 > 0.2 > sorted(errors)[-2]
 
 
 @says(
     "table-networks",
-    "*Chosen* is the end on every split, as printed, also where rows that test prefer 2;",
+    "*Chosen* is the end on every split, as printed,",
     "`tables.compare` prefers the largest on every split of both",
 )
 def test_compare_prefers_large_weights_everywhere():
     for table in calls.SETTINGS["tables"]:
         found = np.array([of(table, sd, "loo") for sd in GRID])
         assert (np.diff(found, axis=0) > 0).all()
-    density = {sd: of("concrete", sd, "log_density")[0] for sd in GRID}
-    assert max(density, key=density.get) == "2.0"
 
 
 @says("table-networks", "Every fit has rows whose Pareto k is above 0.7", "No arm's chains agree.")
@@ -68,20 +57,10 @@ def test_no_fit_can_be_relied_on():
         assert min(row["k"]) > 0.7 and min(row["rhat"]) > 1.1
 
 
-@says(
-    "table-networks", "and on each its root mean square error is at least {glue:text}`second-worse`"
-)
+@says("table-networks", "and on the median split its root mean square error is")
 def test_a_second_output_errs_more_on_yacht():
     worse = of("yacht", calls.SECOND, "rmse") / of("yacht", calls.LEARNT, "rmse")
-    assert worse.min() > 1.2
-
-
-@says("table-networks", "On *concrete* no difference is shown by either score.")
-def test_a_second_output_is_level_on_concrete():
-    for score in ("log_density", "crps"):
-        gains = of("concrete", calls.SECOND, score) - of("concrete", calls.LEARNT, score)
-        low, high = ends(gains)
-        assert max(low, -high) < 0.1
+    assert np.median(worse) > 1.3
 
 
 def eight(arm):
@@ -98,7 +77,7 @@ def eight(arm):
 @says(
     "table-networks",
     "with chosen ones no more is shown ({glue:text}`learnt-chosen`).",
-    "Chosen ones are ahead of shared weights, by {glue:text}`shared-chosen`, and under a prior",
+    "Chosen ones are ahead of shared weights, by {glue:text}`shared-chosen`; over shared",
     "Of learnt scales and shared weights the order is open",
 )
 def test_separate_networks_with_scales_on_five_tasks():
@@ -107,3 +86,12 @@ def test_separate_networks_with_scales_on_five_tasks():
     assert lower_end(eight("N(0, 1)") - learnt) > 0 and is_open(learnt - chosen)
     assert lower_end(shared - chosen) > 0 and is_open(shared - learnt)
     assert is_open(eight("hierarchical, N+(0, 5)") - chosen)
+
+
+@says(
+    "table-networks", "N(0, 1) and *chosen* are the same models in both columns and agree on both"
+)
+def test_the_calls_agree_with_the_code_of_the_chapters():
+    called = rows("usual_tables/groups_by_call")
+    for arm, name in ((groups_by_call.ONES, "N(0, 1)"), (groups_by_call.CHOSEN, "scales chosen")):
+        assert np.abs(np.subtract(called[arm]["nll"], eight(name)[:2])).max() < 0.015
