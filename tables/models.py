@@ -245,8 +245,13 @@ def _check(family, network, noise, missing, options, terms):
         raise ValueError(f"formula: given ({of[0]} | ...), expected network=networks.MLP(...), too")
     if network is None and noise == "network":
         raise ValueError("noise: given 'network', expected network=networks.MLP(...), too")
-    if network is not None and "network" in [term.name for term in terms]:
-        raise ValueError("formula: given groups called 'network' and a network: rename the column")
+    taken = {"coefficient", "column", "chain", "draw", *families.FAMILIES[family].extra}
+    taken |= {"class"} if family == "categorical" else set()
+    taken |= {"network", "leaf"} if network is not None else set()
+    if odd := [term.name for term in terms if term.name in taken]:
+        raise ValueError(
+            f"formula: given groups called {odd[0]!r}, a name of a fit's own: rename the column"
+        )
     ways = [t.inner for t in terms if t.inner in formulas.WAYS]
     if "separate" in ways and len(ways) > 1:
         raise ValueError(f"formula: given {ways}, expected 'separate' alone: it shares no weights")

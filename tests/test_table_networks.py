@@ -188,9 +188,11 @@ def test_every_model_can_be_kept_summarised_and_asked(family, way, group, fixes,
     call = {"family": family, "network": networks.MLP(hidden=(3,), use_bias=True)}
     call |= {"noise": "network"} if family == "normal" else {}
     formula = f"{outcome} ~ x + z + ({way} | {group})"
-    if group == "network":
-        with pytest.raises(ValueError, match="groups called 'network' and a network"):
+    if group == "network" or (group, family) == ("noise", "normal"):
+        with pytest.raises(ValueError, match=f"groups called '{group}'.*rename the column"):
             tables.model(formula, f, **call)
+        if group == "noise":
+            return
         call = {"family": family}
         formula = f"{outcome} ~ x + z + (1 | {group})"
     usual = tables.model(formula, f, **call)
