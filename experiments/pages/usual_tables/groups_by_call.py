@@ -16,7 +16,7 @@ import pandas as pd
 
 import tables
 from experiments.methods import column_chains
-from experiments.pages.what_the_gain_is_made_of import pooling
+from experiments.problems import moons_redrawn
 from tables import comparisons
 
 SETTING = "5, 50"
@@ -53,7 +53,7 @@ def frame(x: np.ndarray, y: np.ndarray) -> pd.DataFrame:
 
 def unit(arm: str, redraw: int) -> dict:
     """Fit an arm; keep the log density that each draw gives to fresh labels, and by importance."""
-    (moons,) = pooling.problem(SETTING, redraw)
+    moons = moons_redrawn.drawn("pooling", SETTING, redraw, num_tasks=5, num_train=50)
     known, fresh = frame(moons.x_train, moons.y_train), frame(moons.x_test, moons.y_test)
     scales = {ONES: np.ones(3), CHOSEN: scales_chosen(redraw)}
     fixed = scales[arm] * np.sqrt(INPUTS) if arm in scales else ()  # learnt by default
