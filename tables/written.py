@@ -119,7 +119,7 @@ def _network(made):
         return {}
     priors = [f"sd_network[{name}]" for name in names if name != weights.NOISE]
     sd = _sampled(made, "sd_network", priors)
-    if made.noisy:  # a site of its own, whose start is
+    if made.noisy:  # a site of its own, which has a start of its own
         sd = jnp.append(sd, _sampled(made, weights.SD_NOISE, [f"sd_network[{weights.NOISE}]"]))
     unit = dist.Normal(0, 1).expand([weights.layout(made).size]).to_event(1)
     found = {"network": numpyro.sample("weights", unit) * weights.sds(made, None, sd)}

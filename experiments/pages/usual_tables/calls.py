@@ -6,10 +6,11 @@ Fixed before any run: the choice among the grid is by the log density of trainin
 left out (PSIS), split by split, whatever k says.
 """
 
-from helpers import common, networks
+from helpers import common, monte_carlo, networks
 
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 import numpyro.distributions as dist
@@ -62,12 +63,12 @@ def unit(table: str, arm: str, split: int) -> dict:
     frame = usual_tables.read(table)
     train, test = usual_tables.published(len(frame))[split]
     made, begun = model(table, arm, train), time.perf_counter()
-    key = common.key(SETTINGS["seed"], table, arm, split)
+    key = partial(common.key, SETTINGS["seed"])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="not to be used")  # it is kept
-        fit = tables.fit(key, made, **SETTINGS["run"])
+        fit = tables.fit(key(table, arm, split), made, **SETTINGS["run"])
     seconds = time.perf_counter() - begun
-    found = tables.predict(key, fit, frame.iloc[test])
+    found = tables.predict(key("outcomes", table, arm, split), fit, frame.iloc[test])
     loo = comparisons.by_importance(fit)
     return {
         "density": found.log_density,
@@ -85,27 +86,18 @@ def score(drawn: dict, table: str, arm: str, split: int) -> dict:
     """Return the scores on the rows that test, with their error over chains, and what was kept."""
     frame = usual_tables.read(table)
     y = frame.iloc[usual_tables.published(len(frame))[split][1], -1].to_numpy()
-    found = _three(drawn, y)
-    count = len(drawn["mean"])
-    parts = ("density", "mean", "outcome")
-    without = [
-        _three({name: np.delete(drawn[name], i, axis=0) for name in parts}, y) for i in range(count)
-    ]
-    for name in (*found,):
-        values = [one[name] for one in without]
-        found[f"{name}_error"] = float(np.sqrt(count - 1) * np.std(values))
+    parts = [drawn[name] for name in ("density", "mean", "outcome")]
+    errors = monte_carlo.jackknife(partial(_three, y), *parts, num_stretches=len(parts[0]))
+    found = dict(zip(column_scores.NAMES, _three(y, *parts).tolist(), strict=True))
+    found |= {f"{name}_error": float(e) for name, e in zip(found, errors, strict=True)}
     kept = {name: float(drawn[name]) for name in ("loo", "k", "rhat", "gradients", "seconds")}
     return found | kept
 
 
-def _three(drawn, y):
+def _three(y, density, mean, outcome):
     """Return RMSE, mean log density and CRPS of the average over all draws."""
-    outcome = drawn["outcome"].astype(np.float64)
-    return {
-        "rmse": float(np.sqrt(((drawn["mean"].mean(axis=(0, 1)) - y) ** 2).mean())),
-        "log_density": float(column_scores.averaged(drawn["density"]).mean()),
-        "crps": crps.crps(outcome.reshape(-1, y.size), y),
-    }
+    error = np.sqrt(((mean.mean(axis=(0, 1)) - y) ** 2).mean())
+    return np.array([error, column_scores.averaged(density).mean(), crps.crps(outcome, y)])
 
 
 def rows(scored: dict[str, dict]) -> list[dict]:

@@ -5,10 +5,11 @@ the default priors of ``tables``, and shared weights are deviations from a commo
 scales are fixed, so only what is *chosen*, and N(0, 1), is the same model as there.
 """
 
-from helpers import common, networks
+from helpers import common, monte_carlo, networks
 from helpers.common import read_result
 
 import warnings
+from functools import partial
 
 import numpy as np
 import numpyro.distributions as dist
@@ -64,11 +65,11 @@ def unit(arm: str, redraw: int) -> dict:
         network=networks.MLP(),
         priors={f"sd_task[Dense_{i}.kernel]": dist.Delta(sd) for i, sd in enumerate(fixed)},
     )
-    key = common.key(SETTINGS["seed"], arm, redraw)
+    key = partial(common.key, SETTINGS["seed"])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="not to be used")  # it is kept
-        fit = tables.fit(key, made, **SETTINGS["run"])
-    said = tables.predict(key, fit, fresh).log_density
+        fit = tables.fit(key(arm, redraw), made, **SETTINGS["run"])
+    said = tables.predict(key("outcomes", arm, redraw), fit, fresh).log_density
     loo = comparisons.by_importance(fit)
     return {
         "by_chain": np.exp(said).mean(axis=1),
@@ -89,11 +90,15 @@ def score(drawn: dict, arm: str, redraw: int) -> dict:
     """Return the mean negative log density of fresh labels, and its jackknife error."""
     del arm, redraw
     by_chain = drawn["by_chain"]
-    left = [-np.log(np.delete(by_chain, i, 0).mean(0)).mean() for i in range(len(by_chain))]
-    found = {"nll": float(-np.log(by_chain.mean(axis=0)).mean())}
-    found["nll_error"] = float(np.sqrt(len(left) - 1) * np.std(left))
-    return found | {
+    error = monte_carlo.jackknife(_nll, by_chain, num_stretches=len(by_chain))
+    return {
+        "nll": _nll(by_chain),
+        "nll_error": float(error),
         "loo": float(drawn["loo"]),
         "k": float(drawn["k"]),
         "mixed": bool(drawn["mixed"]),
     }
+
+
+def _nll(by_chain):
+    return float(-np.log(by_chain.mean(axis=0)).mean())
