@@ -111,8 +111,8 @@ def test_chosen_scales_gain_over_the_standard_normal_prior_with_each_number_of_i
 
 @says(
     "digits",
-    """With 10 images a class it loses {glue:text}`one-point-10` and with 5
-    {glue:text}`one-point-5`, where the interval ends near 0; with 1 and 2 the sign is open.""",
+    """With 10 images a class it loses {glue:text}`one-point-10`. With 5 it loses
+    {glue:text}`one-point-5`, and the interval ends near 0. With fewer the sign is open.""",
 )
 def test_a_prior_around_trained_weights_loses_with_5_and_10_images():
     pair = SCALES, WHOLE("isotropic")

@@ -95,8 +95,8 @@ def test_at_a_thousand_data_averages_by_sgfs_are_near_and_the_spread_is_too_wide
 
 @says(
     "minibatch-limits",
-    """**At 10 000 data** the rule takes a step of SGLD in {glue:text}`langevin-chosen-1e4` seeds,
-    of SGLD with control variates in {glue:text}`control-chosen-1e4`, and of SGFS in
+    """**At 10 000 data** the rule takes a step of SGLD in {glue:text}`langevin-chosen-1e4` seeds
+    and of SGLD with control variates in {glue:text}`control-chosen-1e4`. Of SGFS it takes one in
     {glue:text}`fisher-chosen-1e4`. In those runs of SGFS mean predictions lie
     {glue:text}`fisher-tv-1e4` from those of NUTS, about the limit, and predictions vary
     {glue:text}`fisher-spread_ratio-1e4` times as much. Chains of that length do not yet agree""",
@@ -112,7 +112,7 @@ def test_at_ten_thousand_data_sgfs_is_about_the_limit_and_has_not_mixed():
 @says(
     "minibatch-limits",
     """{term}`k-hat` forbids it. Of {glue:text}`climbs` climbs at 10 000 to a million data
-    {glue:text}`modes-reached` reached a mode in the steps allowed; the least k-hat is
+    {glue:text}`modes-reached` reached a mode in the steps allowed. The least k-hat is
     {glue:text}`least-k`, where 0.7 is the most.""",
 )
 def test_no_normal_at_a_mode_may_be_a_reference():

@@ -150,7 +150,7 @@ def test_calibration_errors_of_points_of_all_weights_are_not_told_from_that_of_t
     "new-tasks",
     """Smaller is that of the mixture, by {glue:text}`calibration-less-mixture`, and of
     trained heads on 5 features, {glue:text}`calibration-less-few-features`; on 32,
-    {glue:text}`calibration-less-features`, the interval ends near 0; larger is that of
+    {glue:text}`calibration-less-features`, the interval ends near 0. Larger is that of
     Laplace's heads, {glue:text}`calibration-less-laplace`.""",
     """have a calibration error of {glue:text}`calibration-draws`, the ceiling
     {glue:text}`calibration-ceiling`.""",

@@ -151,8 +151,8 @@ def test_pooling_gains_over_the_standard_normal_prior_nearly_everywhere():
 @says(
     "when-pooling-pays",
     """Over the chosen scales it is {glue:text}`over-chosen-18-5`, {glue:text}`over-chosen-18-15`,
-    {glue:text}`over-chosen-18-50` and {glue:text}`over-chosen-18-200`: none is shown""",
-    "over the chosen scales {glue:text}`over-chosen-50-200` is open",
+    {glue:text}`over-chosen-18-50` and {glue:text}`over-chosen-18-200`. None is shown""",
+    "Over the chosen scales {glue:text}`over-chosen-50-200` is open",
     "For two or fifty tasks of few or many labels, points near zero with intervals",
 )
 def test_with_few_or_many_labels_the_gain_over_chosen_scales_is_open():

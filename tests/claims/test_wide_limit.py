@@ -85,7 +85,7 @@ def test_of_the_three_that_are_not_stated_two_agree_and_one_does_not():
 
 @says(
     "wide-limit",
-    """sd 0.1 loses {glue:text}`set-narrow` and 2 units lose {glue:text}`set-two`, while Student's
+    """sd 0.1 loses {glue:text}`set-narrow` and 2 units lose {glue:text}`set-two`. Student's
     distribution gains {glue:text}`set-student`, a hundred units gain {glue:text}`set-hundred`,
     and ReLU gains {glue:text}`set-relu`.""",
 )
@@ -104,7 +104,7 @@ def test_the_order_of_priors_by_evidence_over_training_sets():
 @says(
     "wide-limit",
     """It puts sd 0.1 last, whose 95 % band holds {glue:text}`held-narrow` of measurements outside
-    the data, and ReLU above the lecture's prior, where these bands hold {glue:text}`held-relu`
+    the data. It puts ReLU above the lecture's prior, where these bands hold {glue:text}`held-relu`
     and {glue:text}`held-base`""",
 )
 def test_the_evidence_says_nothing_of_what_is_outside_the_data():
