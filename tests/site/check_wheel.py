@@ -2,6 +2,7 @@
 environment of their own.
 """
 
+import ast
 import json
 import os
 import shutil
@@ -18,11 +19,11 @@ from chapters import ROOT, has_code, pages
 from sources import ARCHIVE, FOLDER, STEM, WHEEL, notebooks
 
 DERIVED = ROOT / "_build/html" / FOLDER
-# Chapters of under half a minute, by their notebooks.
+WITH_CODE = [page for page in pages() if has_code(page)]
+# Chapters of under a quarter of a minute, by their notebooks: the others have run once today, and
+# what they import is looked at here.
 SHORT = [
-    notebooks()[str(page.with_suffix(""))]
-    for page in pages()
-    if has_code(page) and execute.SECONDS[page.stem] < 30
+    notebooks()[str(page.with_suffix(""))] for page in WITH_CODE if execute.SECONDS[page.stem] <= 15
 ]
 
 
@@ -113,9 +114,34 @@ def test_the_first_cell_installs_the_package(elsewhere):
     assert "Requires-Python: <3.14,>=3.11" in said and "Requires-Dist: jax==0.10.2" in said
 
 
+def imports(name):
+    """The imports of a derived notebook, as source."""
+    cells = nbformat.read(DERIVED / name, as_version=4).cells[1:]
+    lines = [
+        ast.unparse(node)
+        for cell in cells
+        if cell.cell_type == "code"
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    return "\n".join(lines)
+
+
+def test_every_chapter_finds_what_it_imports(elsewhere):
+    """In the wheel and the lock, one chapter after the other."""
+    names = [notebooks()[str(page.with_suffix(""))] for page in WITH_CODE]
+    asked = [imports(name) for name in names]
+    assert all(asked) and sum("from experiments" in text for text in asked) > 20
+    cells = [nbformat.v4.new_code_cell(text) for text in asked]
+    first = nbformat.read(DERIVED / names[0], as_version=4).cells[0]
+    nbformat.write(nbformat.v4.new_notebook(cells=[first, *cells]), elsewhere / "imports.ipynb")
+    code, said = run(elsewhere, "imports.ipynb")
+    assert code == 0, said
+
+
 def test_short_chapters_run_whole(elsewhere):
     """Claims included: two at a time, on as many cores."""
-    assert len(SHORT) > 10
+    assert len(SHORT) > 7
     for name in SHORT:
         shutil.copy(DERIVED / name, elsewhere)
     with ThreadPoolExecutor(kernels.workers()) as pool:

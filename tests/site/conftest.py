@@ -3,6 +3,7 @@
 import functools
 import http.server
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -58,11 +59,22 @@ def browser():
         chromium.close()
 
 
-@pytest.fixture
-def open_page(browser, address):
-    """Return ``open_page(path, **context)`` -> a loaded page and its ``faults``: console, errors,
-    foreign requests.
+@pytest.fixture(scope="session")
+def open_pages(browser, address):
+    """Return ``open_pages()``, within which ``open_page(path, **context)`` is a loaded page and its
+    ``faults``: console, errors, foreign requests.
     """
+    return contextmanager(lambda: _opened(browser, address))
+
+
+@pytest.fixture
+def open_page(open_pages):
+    """Return ``open_page(path, **context)`` for one test."""
+    with open_pages() as load:
+        yield load
+
+
+def _opened(browser, address):
     contexts = []
 
     def load(path, **options):
@@ -92,6 +104,8 @@ def open_page(browser, address):
             page.wait_for_function("async () => await document.fonts.ready")
         return page
 
-    yield load
-    for context in contexts:
-        context.close()
+    try:
+        yield load
+    finally:
+        for context in contexts:
+            context.close()
