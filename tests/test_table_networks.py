@@ -17,6 +17,7 @@ from tables.weights import layout
 from tests.table_rows import NUM_ROWS, frame, somewhere
 
 pytestmark = pytest.mark.usefixtures("as_readers_run")
+WAYS = ("1", "head", "network", "separate")
 
 
 def by_network(made, vector, inputs):
@@ -178,38 +179,61 @@ def packed(made):
         return fits.Fitted(made, fits._inference_data(made, draws, posterior, run), None)
 
 
-@pytest.mark.parametrize("group", ["g", "noise", "network"])
-@pytest.mark.parametrize("way", ["1", "head", "network", "separate"])
-@pytest.mark.parametrize("family", ["normal", "categorical"])
-@pytest.mark.parametrize("fixes", [False, True])
-def test_every_model_can_be_kept_summarised_and_asked(family, way, group, fixes, tmp_path):
-    f = frame().rename(columns={"g": group})
+# Every way and family; what is fixed, and in which family, is told apart where weights differ most.
+KEPT = [
+    *[(family, way, False) for family in ("normal", "categorical") for way in WAYS],
+    *[(family, "network", True) for family in ("normal", "categorical")],
+]
+
+
+@pytest.mark.parametrize(("family", "way", "fixes"), KEPT)
+def test_every_model_can_be_kept_summarised_and_asked(family, way, fixes, tmp_path):
     outcome = {"normal": "number", "categorical": "kind"}[family]
     call = {"family": family, "network": networks.MLP(hidden=(3,), use_bias=True)}
     call |= {"noise": "network"} if family == "normal" else {}
-    formula = f"{outcome} ~ x + z + ({way} | {group})"
-    if group == "network" or (group, family) == ("noise", "normal"):
-        with pytest.raises(ValueError, match=f"groups called '{group}'.*rename the column"):
-            tables.model(formula, f, **call)
-        if group == "noise":
-            return
-        call = {"family": family}
-        formula = f"{outcome} ~ x + z + (1 | {group})"
-    usual = tables.model(formula, f, **call)
+    formula = f"{outcome} ~ x + z + ({way} | g)"
+    usual = tables.model(formula, frame(), **call)
     sds = [name for name in usual.priors if "Dense" in name] if fixes else []
-    made = tables.model(formula, f, **call, priors=dict.fromkeys(sds, dist.Delta(0.5)))
-    fit = packed(made)
+    made = tables.model(formula, frame(), **call, priors=dict.fromkeys(sds, dist.Delta(0.5)))
+    fit = kept_and_asked(made, frame(), "g", tmp_path)
     assert not {*tables.summary(fit).index} & {*sds}
-    fit.data.to_netcdf(str(tmp_path / "fit.nc"))
-    again = tables.load(tmp_path / "fit.nc", made)
+    if way == "separate":
+        with pytest.raises(ValueError, match="separate networks have no mean"):
+            tables.predict(jax.random.key(2), fit, frame().head(3), groups=False)
+
+
+def kept_and_asked(made, f, group, folder):
+    """Return a fit that was kept and read again, and foretells the same."""
+    fit = packed(made)
+    fit.data.to_netcdf(str(folder / "fit.nc"))
+    again = tables.load(folder / "fit.nc", made)
     rows = f.head(3).assign(**{group: ["1", "1", "new"]})
     one, other = (tables.predict(jax.random.key(2), each, rows) for each in (fit, again))
     np.testing.assert_array_equal(one.outcome, other.outcome)
     assert one.log_density.shape == (4, 20, 3) and np.isfinite(one.log_density).all()
     assert tables.prior_predictive(jax.random.key(3), made, 5).outcome.shape == (1, 5, NUM_ROWS)
-    if way == "separate" and group != "network":
-        with pytest.raises(ValueError, match="separate networks have no mean"):
-            tables.predict(jax.random.key(2), fit, rows, groups=False)
+    return fit
+
+
+@pytest.mark.parametrize(
+    ("group", "family", "outcome"),
+    [("noise", "normal", "number"), ("network", "normal", "number"), ("network", None, "kind")],
+)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_group_is_not_called_as_what_a_fit_keeps(way, group, family, outcome):
+    call = {"family": family or "categorical", "network": networks.MLP(hidden=(3,))}
+    call |= {"noise": "network"} if family else {}
+    with pytest.raises(ValueError, match=f"groups called '{group}'.*rename the column"):
+        f = frame().rename(columns={"g": group})
+        tables.model(f"{outcome} ~ x + z + ({way} | {group})", f, **call)
+
+
+@pytest.mark.parametrize(("group", "formula"), [("noise", "network"), ("network", "1")])
+def test_a_group_may_be_called_as_what_this_fit_does_not_keep(group, formula, tmp_path):
+    f = frame().rename(columns={"g": group})
+    net = {"network": networks.MLP(hidden=(3,))} if formula == "network" else {}
+    made = tables.model(f"kind ~ x + z + ({formula} | {group})", f, family="categorical", **net)
+    kept_and_asked(made, f, group, tmp_path)
 
 
 def test_a_model_of_which_all_is_fixed_has_an_empty_summary():
