@@ -55,7 +55,7 @@ def test_the_sampler_has_mixed_and_took_a_hundred_times_the_gradients():
 @says(
     "from-one-fit",
     """The search whose ensembles are scored below had forty networks and other step sizes, too;
-    it ended at {glue:text}`stored-steps` steps of this size.""",
+    it chose {glue:text}`stored-steps` steps of this size.""",
 )
 def test_the_search_tried_other_steps_and_rates():
     row = rows("comparing_inference/rivals")[f"{STOPPED}, sd chosen"]

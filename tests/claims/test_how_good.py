@@ -23,11 +23,10 @@ def near(prior, measure, place="near"):
 
 @says(
     "how-good",
-    """on eighty tasks no difference from forty networks is shown on labels alone, where those are
-    behind by {glue:text}`eighty-nll`, and on labels together they are behind by
-    {glue:text}`eighty-joint`""",
-    """The eight here are unlucky for forty, near the data and far: over the eighty these are behind
-    by {glue:text}`eighty-far` on labels alone far out.""",
+    """over eighty tasks forty networks are behind by {glue:text}`eighty-nll` on labels alone, so no
+    difference is shown. On labels together they are behind by {glue:text}`eighty-joint`""",
+    """Far out, on labels alone, they are behind by {glue:text}`eighty-far`. The eight tasks here
+    are unlucky for forty, near and far.""",
 )
 def test_forty_networks_are_level_alone_and_behind_together():
     far = np.subtract(*near("chosen", "nll", "far"))
@@ -72,10 +71,11 @@ def test_far_out_all_but_the_ensemble_doubt_less_than_near_the_data():
 
 @says(
     "how-good",
-    """at a power of five these gain {glue:text}`cold-alone` nats, and labels together lose
+    """at a power of five they gain {glue:text}`cold-alone` nats, and labels together lose
     {glue:text}`cold-together`.""",
-    """The chosen scales gain more, {glue:text}`prior-alone` and {glue:text}`prior-together`, and
-    under them no gain of a power is shown""",
+    """The chosen scales gain {glue:text}`prior-alone` on labels alone and
+    {glue:text}`prior-together` on labels together.""",
+    "Under them no gain of a power is shown",
 )
 def test_a_power_mends_one_prior_and_a_better_prior_more():
     cell = rows("comparing_inference/cold")
@@ -94,8 +94,8 @@ def test_a_power_mends_one_prior_and_a_better_prior_more():
 
 @says(
     "how-good",
-    """under a wide one the posterior doubts more far out than near, which is a hint, since its
-    chains do not pass our rule""",
+    """Under a wide one the posterior doubts more far out than near: only a hint, since those chains
+    do not pass our rule""",
     "N(0, 1) is too narrow for this spiral, as its share of right answers says",
 )
 def test_under_a_wide_prior_the_doubts_far_out_are_the_larger_ones():

@@ -9,7 +9,7 @@ from tests.claims.said import says
 
 @says(
     "index",
-    """its NLL less that of the hierarchical network is {glue:text}`redrawn-tie` (on all
+    """its NLL is above that of the hierarchical network by {glue:text}`redrawn-tie` (on all by
     {glue:text}`redrawn-everywhere`): sharing weights gains something, and much less than the
     choice of scales does""",
 )
@@ -23,8 +23,7 @@ def test_sharing_weights_gains_something_and_much_less_than_the_choice_of_scales
 
 @says(
     "index",
-    """no method is told them, and centre and scale are worth more to separate networks than sharing
-    weights is""",
+    "To be told centre and scale would help separate networks more than sharing weights does",
 )
 def test_centre_and_scale_are_worth_more_than_sharing():
     centres = rows("what_the_gain_is_made_of/centres")

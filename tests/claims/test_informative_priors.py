@@ -27,7 +27,7 @@ def test_scales_reach_more_than_half_of_the_gain():
 
 @says(
     "informative-priors",
-    "With 5 labels it helps; from 10 labels on we cannot tell whether it still does",
+    "With 5 labels the shape helps; from 10 labels on we cannot tell whether it still does",
 )
 def test_shape_counts_with_five_labels_and_later_we_cannot_tell():
     beyond = gain(ONE_NORMAL, BY_LABELS)
@@ -56,7 +56,7 @@ def test_every_method_is_far_from_known_shape():
 
 @says(
     "informative-priors",
-    "On five redraws we cannot tell this from one normal",
+    "On five redraws we cannot tell weighing from one normal",
 )
 def test_the_draws_themselves_are_not_told_from_one_normal():
     assert is_open(gain(DRAWS, ONE_NORMAL)[:, FIVE])
@@ -64,9 +64,10 @@ def test_the_draws_themselves_are_not_told_from_one_normal():
 
 @says(
     "informative-priors",
-    "a shape that is wrong costs. Two round clouds need a straight boundary, and it is behind, too",
+    """a shape that is wrong costs. Two round clouds need a straight boundary, and the learnt prior
+    is behind the scales, too""",
     "Against N(0, 1) no cost was found on any kind",
-    "Spirals wind as moons do, and it gains",
+    "Spirals wind as moons do, and there it gains",
 )
 def test_a_wrong_shape_costs_against_scales_and_not_against_a_standard_normal():
     for kind in ("mirrored", "clouds"):

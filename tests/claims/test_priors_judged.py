@@ -51,7 +51,7 @@ def test_the_evidence_is_known_to_two_nats_and_two_methods_agree():
 
 @says(
     "choosing-the-prior",
-    """On the moons the first labels favour narrow priors, the later ones rank priors much as the
+    """On the moons the first forecasts favour narrow priors, the later ones rank priors much as the
     folds do""",
 )
 @says(
