@@ -42,7 +42,8 @@ def test_the_chosen_scales_gain_on_data_sets_drawn_anew():
 
 @says(
     "choosing-the-prior",
-    "Fifty labels alone beat N(0, 1), and chase noise ({ref}`ex-prior-one-task`).",
+    """one chosen by fifty labels alone beats N(0, 1), and fits noise
+    ({ref}`ex-prior-one-task`).""",
 )
 def test_a_task_that_chooses_alone_chooses_worse():
     left_out, fresh = (

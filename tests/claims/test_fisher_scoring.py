@@ -153,8 +153,8 @@ def test_control_variates_lower_the_error_of_large_steps_alone():
 )
 @says(
     "sgmcmc",
-    """BlackJAX's step is the root of $\\eta$, here 0.008. The friction that it sets by itself,
-    $a = 0.00008$, ends far from NUTS, and one of $a = 0.8$ near.""",
+    """The friction must be chosen, too: BlackJAX's own, $a = 0.00008$, ends far from NUTS, and one
+    of $a = 0.8$ near.""",
 )
 def test_friction_and_alpha_decide():
     curves = family()["SGHMC"]["curves"]

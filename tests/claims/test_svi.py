@@ -39,7 +39,8 @@ def held(name, region):
 @says(
     "svi",
     """*Inside*, where the points are, the sampler and Laplace's method hold what they promise.""",
-    """The guides hold too much there, since on most waves they call a part of it noise""",
+    """The guides hold too much there: where they do not find the wave, they call a part of it
+    noise""",
     """*Outside* and in the *gap* nobody holds 95 %""",
     "*Outside* the mean field comes nearest, by its noise alone",
     "in the *gap* all methods miss most measurements, so that its narrower curves do not show.",
@@ -58,7 +59,7 @@ def test_bands_hold_what_they_should_inside_alone():
 @says(
     "svi",
     """At the cost of one fit a sampler is nearer to its own long run than any guide here""",
-    """this book's rule rejects that short run, which has too few effective draws to show that its
+    """this book's rule rejects *NUTS, shortest*, which has too few effective draws to show that its
     chains agree. A run of three million gradients passes.""",
     """Laplace's method comes next, and its {term}`NLL` cannot be told from the sampler's""",
 )
@@ -77,7 +78,8 @@ def test_a_short_run_of_nuts_is_nearest_and_laplace_next():
     "svi",
     """The full-rank guide finds the wave on four data sets of six""",
     """The mean field ends at one hill even if its search begins at draws of the posterior""",
-    """it found the wave from wide starts only, on four data sets of six""",
+    """here it found the wave only from wide means with small standard deviations, on four data sets
+    of six""",
     """a full-rank normal found the wave on some data sets where the mean field never did""",
 )
 def test_full_rank_finds_the_wave_on_some_data_sets_and_the_mean_field_on_none():

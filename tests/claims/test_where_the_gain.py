@@ -48,7 +48,7 @@ def test_the_first_stair_is_the_highest():
 
 @says(
     "where-the-gain",
-    "so that sixty instead of twelve should bring it below half of that.",
+    "so that sixty instead of twelve should more than halve it.",
     """there is a gain. We had said beforehand that less than 0.005 would be too small to matter,
     and the interval does not tell whether it is.""",
     "Twelve tell in seven cases of ten, and the first twelve were among the others",
@@ -87,8 +87,8 @@ def test_a_learnt_centre_and_an_angle_gain():
 
 @says(
     "where-the-gain",
-    """Three scales that the posterior learns, with nothing else shared, are behind those that folds
-    choose, and shared weights are ahead of learnt scales by {glue:text}`means-learnt` (twelve data
+    """Three scales that the posterior learns, the second row, are behind those that folds choose.
+    Shared weights are ahead of these learnt scales by {glue:text}`means-learnt` (twelve data
     sets; few of these chains have mixed, so a hint).""",
     "So most of this stair needs no other task.",
 )
@@ -145,7 +145,7 @@ def test_the_layer_that_differs_depends_on_the_prior_of_what_is_shared():
     """With fifty it gains, of ten labels each as of fifty, and it does so where chains have mixed
     as well. With eighteen it gains a little at fifty labels and, by chains most of which have not
     mixed, loses at ten; with five it loses.""",
-    "With two tasks of five labels it gains, because ten labels in all choose badly.",
+    "With two tasks of five labels sharing gains, likely because ten labels in all choose badly.",
     """Longer chains of five tasks on twelve data sets, all of which have mixed, say so once more:
     it is behind by {glue:text}`five-behind`.""",
     "Elsewhere we cannot tell; that rows of 5 and of 15 labels print one interval is chance.",
