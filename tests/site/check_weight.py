@@ -11,8 +11,10 @@ MOST = 1500  # kB of 1000 bytes
 PACKED = (".png", ".jpg", ".woff", ".woff2", ".gz")  # already compressed; sent as they are
 
 
-def weigh(context, address, path):
-    """Kilobytes of a page and of all that it loads, by what is loaded, with an empty cache."""
+def weigh(context, address, path, known):
+    """Kilobytes of a page and of all that it loads, by what is loaded, with an empty cache; what is
+    ``known`` was weighed with another page, which loads the same files.
+    """
     page = context.new_page()
     answers = []
     page.on("response", lambda answer: answers.append(answer))
@@ -23,8 +25,10 @@ def weigh(context, address, path):
     for answer in answers:
         if answer.url.startswith(address) and answer.ok:
             name = answer.url.removeprefix(f"{address}/").split("?")[0]
-            body = answer.body()
-            parts[name] = len(body if name.endswith(PACKED) else gzip.compress(body, 6)) / 1000
+            if name not in known:
+                body = answer.body()
+                known[name] = len(body if name.endswith(PACKED) else gzip.compress(body, 6)) / 1000
+            parts[name] = known[name]
     page.close()
     return parts
 
@@ -32,10 +36,10 @@ def weigh(context, address, path):
 def test_pages_are_light(browser, address):
     """The list is written to _build/page-weights.txt, heaviest first."""
     names = [str(page.with_suffix(".html")) for page in pages()]
-    weights = {}
+    weights, known = {}, {}
     for path in [*names, "search.html", "genindex.html", "404.html"]:
         context = browser.new_context(**DESKTOP)
-        weights[path] = weigh(context, address, path)
+        weights[path] = weigh(context, address, path, known)
         context.close()
     rows = [f"{'kB':>7}  page, and the heaviest that it loads"]
     for path, parts in sorted(weights.items(), key=lambda item: -sum(item[1].values())):
