@@ -179,14 +179,9 @@ def packed(made):
         return fits.Fitted(made, fits._inference_data(made, draws, posterior, run), None)
 
 
-# Every way and family; what is fixed, and in which family, is told apart where weights differ most.
-KEPT = [
-    *[(family, way, False) for family in ("normal", "categorical") for way in WAYS],
-    *[(family, "network", True) for family in ("normal", "categorical")],
-]
-
-
-@pytest.mark.parametrize(("family", "way", "fixes"), KEPT)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("family", ["normal", "categorical"])
+@pytest.mark.parametrize("fixes", [False, True])
 def test_every_model_can_be_kept_summarised_and_asked(family, way, fixes, tmp_path):
     outcome = {"normal": "number", "categorical": "kind"}[family]
     call = {"family": family, "network": networks.MLP(hidden=(3,), use_bias=True)}
@@ -216,23 +211,25 @@ def kept_and_asked(made, f, group, folder):
 
 
 @pytest.mark.parametrize(
-    ("group", "family", "outcome"),
-    [("noise", "normal", "number"), ("network", "normal", "number"), ("network", None, "kind")],
+    ("group", "outcome", "call"),
+    [
+        ("noise", "number", {"family": "normal", "noise": "network"}),
+        ("network", "number", {"family": "normal", "noise": "network"}),
+        ("network", "kind", {"family": "categorical"}),
+    ],
 )
 @pytest.mark.parametrize("way", WAYS)
-def test_a_group_is_not_called_as_what_a_fit_keeps(way, group, family, outcome):
-    call = {"family": family or "categorical", "network": networks.MLP(hidden=(3,))}
-    call |= {"noise": "network"} if family else {}
+def test_a_group_is_not_called_as_what_a_fit_keeps(way, group, outcome, call):
+    f, net = frame().rename(columns={"g": group}), networks.MLP(hidden=(3,), use_bias=True)
     with pytest.raises(ValueError, match=f"groups called '{group}'.*rename the column"):
-        f = frame().rename(columns={"g": group})
-        tables.model(f"{outcome} ~ x + z + ({way} | {group})", f, **call)
+        tables.model(f"{outcome} ~ x + z + ({way} | {group})", f, network=net, **call)
 
 
-@pytest.mark.parametrize(("group", "formula"), [("noise", "network"), ("network", "1")])
-def test_a_group_may_be_called_as_what_this_fit_does_not_keep(group, formula, tmp_path):
+@pytest.mark.parametrize(("group", "way"), [*[("noise", way) for way in WAYS], ("network", "1")])
+def test_a_group_may_be_called_as_what_this_fit_does_not_keep(group, way, tmp_path):
     f = frame().rename(columns={"g": group})
-    net = {"network": networks.MLP(hidden=(3,))} if formula == "network" else {}
-    made = tables.model(f"kind ~ x + z + ({formula} | {group})", f, family="categorical", **net)
+    net = {} if group == "network" else {"network": networks.MLP(hidden=(3,), use_bias=True)}
+    made = tables.model(f"kind ~ x + z + ({way} | {group})", f, family="categorical", **net)
     kept_and_asked(made, f, group, tmp_path)
 
 

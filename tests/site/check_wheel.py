@@ -18,13 +18,13 @@ import pytest
 from chapters import ROOT, has_code, pages
 from sources import ARCHIVE, FOLDER, STEM, WHEEL, notebooks
 
+from experiments.engine import syntax
+
 DERIVED = ROOT / "_build/html" / FOLDER
-WITH_CODE = [page for page in pages() if has_code(page)]
-# Chapters of under a quarter of a minute, by their notebooks: the others have run once today, and
-# what they import is looked at here.
-SHORT = [
-    notebooks()[str(page.with_suffix(""))] for page in WITH_CODE if execute.SECONDS[page.stem] <= 15
-]
+# The notebook of each chapter; and those of under a quarter of a minute: of the others, which the
+# build has executed, the imports are tried here.
+CODE = {page.stem: notebooks()[str(page.with_suffix(""))] for page in pages() if has_code(page)}
+SHORT = [file for name, file in CODE.items() if execute.SECONDS[name] <= 15]
 
 
 @pytest.fixture(scope="module")
@@ -122,18 +122,17 @@ def imports(name):
         for cell in cells
         if cell.cell_type == "code"
         for node in ast.walk(ast.parse(cell.source))
-        if isinstance(node, ast.Import | ast.ImportFrom)
+        if isinstance(node, syntax.IMPORTS)
     ]
     return "\n".join(lines)
 
 
 def test_every_chapter_finds_what_it_imports(elsewhere):
     """In the wheel and the lock, one chapter after the other."""
-    names = [notebooks()[str(page.with_suffix(""))] for page in WITH_CODE]
-    asked = [imports(name) for name in names]
+    asked = [imports(file) for file in CODE.values()]
     assert all(asked) and sum("from experiments" in text for text in asked) > 20
     cells = [nbformat.v4.new_code_cell(text) for text in asked]
-    first = nbformat.read(DERIVED / names[0], as_version=4).cells[0]
+    first = nbformat.read(DERIVED / SHORT[0], as_version=4).cells[0]
     nbformat.write(nbformat.v4.new_notebook(cells=[first, *cells]), elsewhere / "imports.ipynb")
     code, said = run(elsewhere, "imports.ipynb")
     assert code == 0, said
