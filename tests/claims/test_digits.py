@@ -157,8 +157,8 @@ def test_letting_the_hidden_layer_move_gains_accuracy():
 
 @says(
     "digits",
-    """Fine-tuning is better than the prior from many tasks with 2, 5 and 10 images a class, with
-    10 by {glue:text}`tuned-many-10`; with one image nothing can be said.""",
+    """Fine-tuning is better than the prior from many tasks with 2, 5 and 10 images a class. With 10
+    it is so by {glue:text}`tuned-many-10`; with one image nothing can be said.""",
 )
 def test_fine_tuning_is_better_than_the_prior_from_many_tasks_but_with_one_image():
     assert ahead(TUNED, WHOLE("many tasks"), 1, 2, 3, least=-0.01)

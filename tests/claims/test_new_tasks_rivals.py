@@ -103,8 +103,8 @@ def test_the_training_tasks_choose_trained_heads_on_32_features_too():
 
 @says(
     "new-tasks",
-    """With 50 labels 32 features are beyond 5 by {glue:text}`rival-features-few-50`, and beyond
-    chosen scales by {glue:text}`rival-features-scales-50`, an interval ending near 0.""",
+    """With 50 labels 32 features are beyond 5 by {glue:text}`rival-features-few-50`. They are
+    beyond chosen scales by {glue:text}`rival-features-scales-50`, an interval ending near 0.""",
 )
 def test_with_fifty_labels_32_features_are_beyond_5_and_not_shown_to_be_beyond_chosen_scales():
     assert lower_end(gain(TRAINED, FEW_FEATURES)[:, FIFTY]) > 0
@@ -149,9 +149,9 @@ def test_calibration_errors_of_points_of_all_weights_are_not_told_from_that_of_t
 @says(
     "new-tasks",
     """Smaller is that of the mixture, by {glue:text}`calibration-less-mixture`, and of
-    trained heads on 5 features, {glue:text}`calibration-less-few-features`; on 32,
-    {glue:text}`calibration-less-features`, the interval ends near 0. Larger is that of
-    Laplace's heads, {glue:text}`calibration-less-laplace`.""",
+    trained heads on 5 features, {glue:text}`calibration-less-few-features`. On 32 features it is
+    smaller by {glue:text}`calibration-less-features`, and the interval ends near 0. Larger is that
+    of Laplace's heads, {glue:text}`calibration-less-laplace`.""",
     """have a calibration error of {glue:text}`calibration-draws`, the ceiling
     {glue:text}`calibration-ceiling`.""",
 )

@@ -82,7 +82,7 @@ def test_later_labels_rank_scales_as_folds_do_and_the_evidence_less_so():
     "priors-judged",
     "They charge for width.",
     """The first 25 labels of all tasks then lose {glue:text}`charged-first` nats of log density,
-    the later 25 gain {glue:text}`charged-later`, and the evidence falls by
+    the later 25 gain {glue:text}`charged-later`. The evidence falls by
     {glue:text}`charged-all`. Cross-validation, summed over the same labels, gains
     {glue:text}`charged-folds`.""",
 )
