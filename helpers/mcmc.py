@@ -57,21 +57,22 @@ def normal_starts(
     checks.number(scale=scale, closed=True)
     leaves, structure = jax.tree.flatten(position)
     shapes = tuple((*batch, *jnp.shape(leaf)) for leaf in leaves)
-    return jax.tree.unflatten(structure, _normals(shapes, key, scale))
+    keys = jax.random.split(key, len(shapes))
+    starts = [_normals(*of_leaf, scale) for of_leaf in zip(keys, shapes, strict=True)]
+    return jax.tree.unflatten(structure, starts)
+
+
+def _normals(key, shape, scale):
+    # Entry i of a random array depends on the key and on i alone, so the head of a longer row gives
+    # what a program of this shape would, which takes half a second to compile.
+    size = int(np.prod(shape))
+    row = np.asarray(_row(max(4096, 1 << (size - 1).bit_length()), key))[:size].reshape(shape)
+    return jnp.asarray(np.asarray(scale, row.dtype) * row)
 
 
 @bounded(1)
-def _normals(shapes, key, scale):
-    # Entry i of a random array depends on the key and on i alone, so one program of the largest
-    # size gives what one program a leaf would, each of which takes half a second to compile.
-    sizes = [int(np.prod(shape)) for shape in shapes]
-    rows = jax.vmap(lambda k: jax.random.normal(k, (max(sizes),)))(
-        jax.random.split(key, len(shapes))
-    )
-    return [
-        scale * row[:size].reshape(shape)
-        for row, size, shape in zip(rows, sizes, shapes, strict=True)
-    ]
+def _row(length, key):
+    return jax.random.normal(key, (length,))
 
 
 def cores() -> int:

@@ -125,8 +125,10 @@ def _each(function, values):
     padding = [(0, 0)] * (values.ndim - 1) + [(0, BLOCK - size)]  # every size would be compiled
     padded = np.pad(values, padding)
     halves = np.concatenate([padded[:, :half], padded[:, -half:]])
+    # one kind at a time: the size of a program whatever the number of kinds
+    blocks = np.moveaxis(halves.reshape(*halves.shape[:2], -1, BLOCK), 2, 0)
     with jax.enable_x64(True), mixed_types():
-        found = np.asarray(function(halves.reshape(*halves.shape[:2], -1)))
+        found = np.stack([np.asarray(function(block)) for block in blocks])
     found = found.reshape(padded.shape[2:])[..., :size]
     if function is _ess:
         moved = np.ptp(values, axis=(0, 1)) > 0
