@@ -66,8 +66,10 @@ def _normals(key, shape, scale):
     # Entry i of a random array depends on the key and on i alone, so the head of a longer row gives
     # what a program of this shape would, which takes half a second to compile.
     size = int(np.prod(shape))
-    row = np.asarray(_row(max(4096, 1 << (size - 1).bit_length()), key))[:size].reshape(shape)
-    return jnp.asarray(np.asarray(scale, row.dtype) * row)
+    row = _row(max(4096, 1 << (size - 1).bit_length()), key)
+    if not isinstance(row, jax.core.Tracer):
+        row = np.asarray(row)  # whose slices are no programs
+    return jnp.asarray(np.asarray(scale, row.dtype) * row[:size].reshape(shape))
 
 
 @bounded(1)

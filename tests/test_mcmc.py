@@ -382,6 +382,13 @@ def test_starts_are_dispersed_and_leaves_independent():
             values.std() - 3
         ) < 4 * 3 / np.sqrt(8000)
     assert abs(np.corrcoef(a, b)[0, 1]) < 4 / np.sqrt(4000)
+    # entry by entry those of one row of a leaf's key, also in a caller's own program
+    shapes = {"few": jnp.zeros((3, 2)), "many": jnp.zeros(1200)}
+    draw = lambda key: mcmc.normal_starts(key, shapes, (4,), 0.5)  # noqa: E731
+    found, compiled = draw(jax.random.key(1)), jax.jit(draw)(jax.random.key(1))
+    for key, (name, leaf) in zip(jax.random.split(jax.random.key(1)), found.items(), strict=True):
+        assert np.array_equal(leaf, compiled[name])
+        assert np.array_equal(leaf.ravel(), 0.5 * jax.random.normal(key, (leaf.size,)))
 
 
 def infinite_at_chain_1(start):

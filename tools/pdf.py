@@ -23,7 +23,8 @@ from sources import site_address
 NAME = f"{PROJECT['name']}.pdf"
 SITE, FOLDER = ROOT / "_build/html", ROOT / "_build/pdf"
 TOOLS = Path(__file__).resolve().parent
-BROWSER = "/usr/bin/chromium"
+# Debian's, without the windows of the whole Chromium: pages load in half the time.
+BROWSER = "/usr/bin/chromium-headless-shell"
 # all of them before anything is measured
 LOAD_FACES = "Promise.all([...document.fonts].map((face) => face.load())).then(() => 0)"
 ROOM = 658  # pixels that the margins of print.css leave of A4's width: 174 mm
@@ -206,7 +207,7 @@ def main() -> None:
     if not (SITE / "index.html").is_file():
         sys.exit("no website to print: run `make book` first")
     if not Path(BROWSER).exists():
-        sys.exit(f"{BROWSER} is missing: `apt-get install chromium fonts-liberation`")
+        sys.exit(f"{BROWSER} is missing: `apt-get install {Path(BROWSER).name} fonts-liberation`")
     with sync_playwright() as playwright:
         write(playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"]))
     print(f"open {(FOLDER / NAME).relative_to(ROOT)}")

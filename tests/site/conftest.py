@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from chapters import ROOT
+from pdf import BROWSER
 from playwright.sync_api import sync_playwright
 
 SITE = ROOT / "_build/html"
-BROWSER = "/usr/bin/chromium"
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -47,10 +47,11 @@ def address():
 
 @pytest.fixture(scope="session")
 def browser():
-    """Debian's Chromium."""
+    """Debian's Chromium, headless."""
     if not Path(BROWSER).exists():
         pytest.exit(
-            f"{BROWSER} is missing: `apt-get install chromium fonts-liberation fonts-noto-core`",
+            f"{BROWSER} is missing: `apt-get install {Path(BROWSER).name} fonts-liberation "
+            "fonts-noto-core`",
             returncode=2,
         )
     with sync_playwright() as playwright:

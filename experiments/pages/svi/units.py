@@ -7,7 +7,7 @@ guide starts at its own default and at the last draw of NUTS, with two initial s
 ELBO counts.
 """
 
-from helpers import common, densities, mcmc, networks, svi
+from helpers import common, densities, diagnostics, mcmc, networks, svi
 
 from functools import partial
 
@@ -124,6 +124,7 @@ def score(drawn, num_units, redraw, **_):
         "redraw": redraw,
         "noise": float(drawn["fits"]["noise"][best].mean()),
         "noise_nuts": float(noise.mean()),
+        "noise_nuts_error": float(diagnostics.standard_error(noise)),
         "elbo": elbo.tolist(),
         "best": int(best),
         "check": runs.diagnosis(posterior, sampled["f"][..., ::10], log_noise=np.log(noise)),
@@ -135,7 +136,7 @@ def rows(scored):
     found = []
     for width in SETTINGS["num_units"]:
         of_width = [one for one in scored.values() if one["num_units"] == width]
-        names = ("noise", "noise_nuts", "elbo", "best", "check")
+        names = ("noise", "noise_nuts", "noise_nuts_error", "elbo", "best", "check")
         found.append(
             {"num_units": width} | {name: [one[name] for one in of_width] for name in names}
         )
