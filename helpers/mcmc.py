@@ -30,9 +30,7 @@ from jaxtyping import Array, Int, Key
 
 
 class Posterior(NamedTuple):
-    """Draws, a pytree like one position, and their statistics: leading axes [chain, draw]; with
-    tasks, [task, chain, draw].
-    """
+    """Draws, a pytree like one position, and their statistics: leading axes [*task, chain, draw]."""
 
     draws: Any
     stats: Stats
@@ -63,8 +61,7 @@ def normal_starts(
 
 
 def _normals(key, shape, scale):
-    # Entry i of a random array depends on the key and on i alone, so the head of a longer row gives
-    # what a program of this shape would, which takes half a second to compile.
+    # An entry depends on its key and place alone, so the head of a row that others share will do.
     size = int(np.prod(shape))
     row = _row(max(4096, 1 << (size - 1).bit_length()), key)
     if not isinstance(row, jax.core.Tracer):
