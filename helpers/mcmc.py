@@ -30,7 +30,7 @@ from jaxtyping import Array, Int, Key
 
 
 class Posterior(NamedTuple):
-    """Draws, a pytree like one position, and their statistics: leading axes [*task, chain, draw]."""
+    """Draws, a pytree like a position, and their statistics: leading axes [*task, chain, draw]."""
 
     draws: Any
     stats: Stats
