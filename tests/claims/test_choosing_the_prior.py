@@ -42,7 +42,7 @@ def test_the_chosen_scales_gain_on_data_sets_drawn_anew():
 
 @says(
     "choosing-the-prior",
-    """one chosen by fifty labels alone beats N(0, 1), and fits noise
+    """one chosen by a task's own fifty labels beats N(0, 1), and in part fits noise
     ({ref}`ex-prior-one-task`).""",
 )
 def test_a_task_that_chooses_alone_chooses_worse():

@@ -30,8 +30,8 @@ def test_forty_networks_that_stop_early_are_level_alone_and_behind_together():
 
 @says(
     "from-one-fit",
-    """Without them, sampling does not pay here: under N(0, 1) networks that stop early are
-    ahead of the sampler, by {glue:text}`unknown-alone` on labels alone.""",
+    """under N(0, 1) networks whose stop the folds chose are ahead of the sampler, by
+    {glue:text}`unknown-alone` on labels alone.""",
 )
 def test_networks_that_stop_early_are_ahead_of_the_sampler_under_the_standard_normal_prior():
     assert upper_end(loss(STOPPED, "nll", "1") - loss(SAMPLER, "nll", "1")) < -0.04

@@ -58,8 +58,7 @@ def test_one_network_for_all_tasks_says_one_half():
 
 @says(
     "hierarchical-bnn",
-    """Centred, the network's chains do not meet, which you see in the upper trace without any
-    number""",
+    "Centred, the network's chains do not meet, as the upper trace shows",
     """Those above crawl on levels of their own, those below overlap.""",
 )
 def test_chains_of_the_centred_form_stay_on_levels_of_their_own():

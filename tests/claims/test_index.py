@@ -10,7 +10,7 @@ from tests.claims.said import says
 @says(
     "index",
     "sharing weights gains something, and much less than the choice of scales does.",
-    """there the NLL of the flat network is above that of the hierarchical one by
+    """the NLL of the flat network is above that of the hierarchical one by
     {glue:text}`redrawn-tie`, and on all by {glue:text}`redrawn-everywhere`""",
 )
 @says("README", "sharing weights gains something, and much less than the choice of scales.")
@@ -23,7 +23,8 @@ def test_sharing_weights_gains_something_and_much_less_than_the_choice_of_scales
 
 @says(
     "index",
-    "To be told centre and scale would help separate networks more than sharing weights does",
+    """Separate networks would gain more from being told where each pair of moons lies, and how
+    large it is, than from sharing weights""",
 )
 def test_centre_and_scale_are_worth_more_than_sharing():
     centres = rows("what_the_gain_is_made_of/centres")
@@ -35,8 +36,8 @@ def test_centre_and_scale_are_worth_more_than_sharing():
 
 @says(
     "index",
-    """Where the chains of both agree, on {glue:text}`scaled-count` of {glue:text}`scaled-all` data
-    sets that had no part in choosing this network among many candidates, it gains
+    """Where both fits passed their checks, on {glue:text}`scaled-count` of {glue:text}`scaled-all`
+    data sets that had no part in choosing this network among many candidates, it gains
     {glue:text}`scaled` over the chosen scales""",
 )
 @says(

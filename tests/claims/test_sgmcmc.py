@@ -10,8 +10,8 @@ from tests.claims.test_fisher_scoring import family, ran, samplers, settings
 
 @says(
     "sgmcmc",
-    """Where two seeds or more found a step, mean distances are at most {glue:text}`tv-most`, about
-    what the rule was told to accept.""",
+    """Where two seeds or more found a step, their mean distances are at most {glue:text}`tv-most`,
+    about what the rule was told to accept.""",
     "Chains five times as long, in {ref}`sgmcmc-family`, are too wide as well.",
     "Averages of predictions come near the posterior's long before their spread does.",
 )
@@ -30,7 +30,8 @@ def test_intervals_of_the_nearest_samplers_overlap():
 
 @says(
     "sgmcmc",
-    "SVI is farther off, and reads less than a tenth of the points ({ref}`fisher-family`).",
+    """Stochastic variational inference ends farther from NUTS than these samplers, and reads less
+    than a tenth of the points that they read ({ref}`fisher-family`).""",
 )
 def test_svi_is_farther_off_and_costs_less():
     farthest = max(np.mean(row["tv"]) for row in ran().values())

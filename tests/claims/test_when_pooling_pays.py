@@ -196,7 +196,9 @@ def test_ten_labels_are_too_few_to_choose_scales_by():
     "which-method",
     "with ten rows in each of fifty they were ahead of it and of chosen scales",
 )
-@says("your-table", "- *eighteen groups of ten*: separate networks again.")
+@says(
+    "your-table", "- *eighteen groups of ten*: separate networks again, by chains mostly unmixed."
+)
 def test_with_ten_labels_a_task_the_number_of_tasks_decides():
     assert lower_end(-gain("18, 10", CHOSEN)) > THRESHOLD and apart("18, 10") == 0
     fifty = gain("50, 10", CHOSEN)

@@ -148,7 +148,8 @@ def test_the_layer_that_differs_depends_on_the_prior_of_what_is_shared():
     "With two tasks of five labels sharing gains, likely because ten labels in all choose badly.",
     """Longer chains of five tasks on twelve data sets, all of which have mixed, say so once more:
     it is behind by {glue:text}`five-behind`.""",
-    "Elsewhere we cannot tell; that rows of 5 and of 15 labels print one interval is chance.",
+    """Elsewhere we cannot tell; that two rows, of 5 and of 15 labels, print the same interval is
+    coincidence.""",
 )
 def test_where_sharing_pays():
     found = {
