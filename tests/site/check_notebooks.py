@@ -48,6 +48,14 @@ FAULTS = """() => {
           ...left.map((t) => 'left ' + t.trim().slice(0, 120)),
           ...dead.map((id) => 'no anchor ' + id)];
 }"""
+OPEN = """(path) => jupyterapp.commands
+  .execute('docmanager:open', {path, factory: 'Notebook'}).then(() => 0)"""
+# A kernel that has started changes a notebook's metadata: JupyterLab would ask about saving them.
+CLOSE = """() => {
+  for (const place of jupyterapp.shell.widgets('main'))
+    if (place.context) place.context.model.dirty = false;
+  return jupyterapp.commands.execute('application:close-all').then(() => 0);
+}"""
 END = """() => {
   const e = document.querySelector('.jp-WindowedPanel-outer');
   e.scrollBy(0, 0.8 * e.clientHeight);
@@ -142,6 +150,7 @@ def jupyterlab(tmp_path_factory):
         "jupyter",
         "lab",
         "--core-mode",
+        "--expose-app-in-browser",
         "--no-browser",
         "--allow-root",
     ]
@@ -172,39 +181,40 @@ def jupyterlab(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def window(jupyterlab, browser):
-    """One window for all, which loads JupyterLab once and reaches nothing else."""
+    """JupyterLab, loaded once for all, which reaches nothing else."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.set_default_timeout(60_000)
     context.route(
         "**/*", lambda r: r.continue_() if r.request.url.startswith(jupyterlab) else r.abort()
     )
-    yield context
+    page = context.new_page()
+    page.goto(f"{jupyterlab}/lab?reset")
+    page.wait_for_function("window.jupyterapp")
+    page.evaluate("jupyterapp.restored.then(() => 0)")
+    yield page
     context.close()
 
 
 @pytest.fixture
 def open_notebook(jupyterlab, window):
-    """Return ``open_notebook(name)`` -> the page, all cells rendered; its kernel ends with the
-    test.
+    """Return ``open_notebook(name)`` -> the page, all cells rendered; it is closed with the test,
+    and its kernel ends.
     """
-    opened = []
 
     def load(name):
-        page = window.new_page()
-        opened.append(page)
-        page.goto(f"{jupyterlab}/lab/tree/notebooks/{name}?reset")
-        page.wait_for_selector(".jp-Notebook .jp-Cell")
+        window.evaluate(OPEN, f"notebooks/{name}")
+        window.wait_for_selector(".jp-Notebook .jp-Cell")
         count = len(nbformat.read(DERIVED / name, as_version=4).cells)
-        page.wait_for_function(
+        window.wait_for_function(
             f"() => document.querySelectorAll('.jp-Notebook .jp-Cell').length >= {count}"
         )
-        while not page.evaluate(END):
-            page.wait_for_timeout(40)
-        return page
+        while not window.evaluate(END):
+            window.wait_for_timeout(40)
+        return window
 
     yield load
-    for page in opened:
-        page.close()
+    window.evaluate(CLOSE)
+    window.wait_for_selector(".jp-Notebook", state="detached")
     kernels = f"{jupyterlab}/api/kernels"
     for _ in range(50):  # a kernel that ends while they are listed is an error
         if (answer := window.request.get(kernels)).ok:

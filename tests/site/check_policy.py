@@ -137,7 +137,7 @@ def test_a_page_does_what_it_did(visit):
     page.locator(".btn-download-pdf-button").evaluate("button => button.click()")
     assert page.evaluate("window.printed")
     page.locator(".btn-fullscreen-button").click()
-    page.wait_for_function("document.fullscreenElement")
+    page.locator(":fullscreen").first.wait_for()
     assert page.faults == []
 
 

@@ -2,13 +2,17 @@
 once, and all tests look at it.
 """
 
+import gzip
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from check_site import DESKTOP, PAGES, PHONE
 
 SCREENS = {"desktop": DESKTOP, "dark": DESKTOP | {"color_scheme": "dark"}, "phone": PHONE}
 WIDTHS = {"desktop": (1440, 1024, 390), "dark": (1440,), "phone": (390,)}  # of tables
-OTHERS = ["index.html", "search.html", "genindex.html"]  # which Sphinx makes
+OTHERS = ["index.html", "search.html", "genindex.html", "404.html"]  # which Sphinx makes, or we
+MOST = 1500  # kB of 1000 bytes that a page weighs, as a server that compresses sends it
+PACKED = (".png", ".jpg", ".woff", ".woff2", ".gz")  # already compressed; sent as they are
 # Of the tokens of code that look alike one stays a part of its own: thousands of them, all of a few
 # classes, take axe most of its time. On another ground, or where code is folded, they are others:
 # axe passes over what is not shown.
@@ -46,6 +50,27 @@ def seen(request, open_pages):
         page = open_page(path, **SCREENS[screen])
         page.wait_for_load_state("networkidle")
         yield page, screen
+
+
+@pytest.fixture(scope="module")
+def weights():
+    """Return kilobytes by file: pages share many."""
+    return {}
+
+
+def test_page_is_light(seen, weights):
+    """With all that it loads, its pictures included."""
+    page, _ = seen
+    page.evaluate("document.querySelectorAll('img').forEach(image => (image.loading = 'eager'))")
+    page.wait_for_load_state("networkidle")
+    parts = {answer.url.split("?")[0]: answer for answer in page.answers if answer.ok}
+    for name in parts.keys() - weights.keys():
+        body = parts[name].body()
+        size = len(body if name.endswith(PACKED) else gzip.compress(body, 6))
+        weights[name] = size / 1000
+    of_page = {name: weights[name] for name in parts}
+    assert len(parts) > 10  # the style, scripts and pictures were seen
+    assert sum(of_page.values()) < MOST, sorted(of_page.items(), key=lambda item: -item[1])
 
 
 def test_page_is_clean(seen):

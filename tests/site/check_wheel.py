@@ -21,10 +21,10 @@ from sources import ARCHIVE, FOLDER, STEM, WHEEL, notebooks
 from experiments.engine import syntax
 
 DERIVED = ROOT / "_build/html" / FOLDER
-# The notebook of each chapter; and those of under a quarter of a minute: of the others, which the
-# build has executed, the imports are tried here.
+# The notebook of each chapter; and those of a few seconds: of the others, which the build has
+# executed, the imports are tried here.
 CODE = {page.stem: notebooks()[str(page.with_suffix(""))] for page in pages() if has_code(page)}
-SHORT = [file for name, file in CODE.items() if execute.SECONDS[name] <= 15]
+SHORT = [file for name, file in CODE.items() if execute.SECONDS[name] <= 8]
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def test_every_chapter_finds_what_it_imports(elsewhere):
 
 def test_short_chapters_run_whole(elsewhere):
     """Claims included: two at a time, on as many cores."""
-    assert len(SHORT) > 7
+    assert len(SHORT) > 5
     for name in SHORT:
         shutil.copy(DERIVED / name, elsewhere)
     with ThreadPoolExecutor(kernels.workers()) as pool:

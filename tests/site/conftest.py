@@ -62,8 +62,8 @@ def browser():
 
 @pytest.fixture(scope="session")
 def open_pages(browser, address):
-    """Return ``open_pages()``, within which ``open_page(path, **context)`` is a loaded page and its
-    ``faults``: console, errors, foreign requests.
+    """Return ``open_pages()``, within which ``open_page(path, **context)`` is a loaded page with an
+    empty cache, its ``answers`` and its ``faults``: console, errors, foreign requests.
     """
     return contextmanager(lambda: _opened(browser, address))
 
@@ -83,7 +83,7 @@ def _opened(browser, address):
         contexts.append(context)
         context.set_default_timeout(20_000)
         page = context.new_page()
-        page.faults = []
+        page.faults, page.answers = [], []
 
         def route(route):
             if route.request.url.startswith((address, "data:", "blob:")):
@@ -96,6 +96,7 @@ def _opened(browser, address):
             "console",
             lambda m: m.type in ("error", "warning") and page.faults.append(f"console: {m.text}"),
         )
+        page.on("response", lambda answer: page.answers.append(answer))
         page.on("pageerror", lambda error: page.faults.append(f"error: {error}"))
         page.on(
             "response", lambda r: r.status >= 400 and page.faults.append(f"{r.status}: {r.url}")
