@@ -124,12 +124,14 @@ def test_a_scan_stores_a_draw_without_a_walk_through_all_of_them():
     in bytes; what XLA prints of the program (HLO) is the same with it and without.
     """
     steps = 5003
-
-    def draws(x):
-        return jax.lax.scan(lambda c, _: (0.9 * c, c), x, length=steps)[1]
-
-    compiled = jax.jit(draws).lower(jnp.zeros(3)).compile()
-    program = compiled.runtime_executable().serialize()
+    script = "import helpers, jax\n"
+    script += f"scan = lambda x: jax.lax.scan(lambda c, _: (0.9 * c, c), x, length={steps})[1]\n"
+    script += "program = jax.jit(scan).lower(jax.numpy.zeros(3)).compile()\n"
+    script += "print(program.runtime_executable().serialize().hex())"
+    # what was kept of an earlier run has no code to read
+    code, printed, warned = run(script, JAX_ENABLE_COMPILATION_CACHE="0")
+    assert code == 0, warned
+    program = bytes.fromhex(printed)
     assert steps.to_bytes(4, "little") in program  # how often the scan turns: code is there to read
     assert (3 * 4 * steps).to_bytes(4, "little") not in program
 
