@@ -63,7 +63,9 @@ def test_page_is_light(seen, weights):
     page, _ = seen
     page.evaluate("document.querySelectorAll('img').forEach(image => (image.loading = 'eager'))")
     page.wait_for_load_state("networkidle")
-    parts = {answer.url.split("?")[0]: answer for answer in page.answers if answer.ok}
+    asked = [answer.request.is_navigation_request() for answer in page.answers]
+    answers = page.answers[len(asked) - 1 - asked[::-1].index(True) :]  # the page that it leads to
+    parts = {answer.url.split("?")[0]: answer for answer in answers if answer.ok}
     for name in parts.keys() - weights.keys():
         body = parts[name].body()
         size = len(body if name.endswith(PACKED) else gzip.compress(body, 6))
