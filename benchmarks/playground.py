@@ -100,7 +100,7 @@ def main():
     """Print a line for each setting, plain and slowed; then what the engine does under Node."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium-headless-shell", args=["--no-sandbox"]
+            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
         )
         for slowed in (1, 4):
             for name, link in SETTINGS.items():

@@ -14,6 +14,7 @@ import sys
 from html import escape
 from pathlib import Path
 
+import chromium
 import yaml
 from book_identity import AUTHORS, BOOK, DATE, OFFER, PROJECT
 from chapters import ROOT
@@ -23,8 +24,6 @@ from sources import site_address
 NAME = f"{PROJECT['name']}.pdf"
 SITE, FOLDER = ROOT / "_build/html", ROOT / "_build/pdf"
 TOOLS = Path(__file__).resolve().parent
-# Debian's, without the windows of the whole Chromium: pages load in half the time.
-BROWSER = "/usr/bin/chromium-headless-shell"
 # all of them before anything is measured
 LOAD_FACES = "Promise.all([...document.fonts].map((face) => face.load())).then(() => 0)"
 ROOM = 658  # pixels that the margins of print.css leave of A4's width: 174 mm
@@ -206,10 +205,10 @@ def main() -> None:
     """Start Chromium, write the PDF, say where it is."""
     if not (SITE / "index.html").is_file():
         sys.exit("no website to print: run `make book` first")
-    if not Path(BROWSER).exists():
-        sys.exit(f"{BROWSER} is missing: `apt-get install {Path(BROWSER).name} fonts-liberation`")
+    if not chromium.PATH.exists():
+        sys.exit(chromium.MISSING)
     with sync_playwright() as playwright:
-        write(playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"]))
+        write(chromium.start(playwright))
     print(f"open {(FOLDER / NAME).relative_to(ROOT)}")
 
 

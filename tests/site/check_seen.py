@@ -49,6 +49,8 @@ def seen(request, open_pages):
     with open_pages() as open_page:
         page = open_page(path, **SCREENS[screen])
         page.wait_for_load_state("networkidle")
+        page.eval_on_selector_all("img", "all => all.forEach(i => (i.loading = 'eager'))")
+        page.wait_for_load_state("networkidle")
         yield page, screen
 
 
@@ -61,15 +63,12 @@ def weights():
 def test_page_is_light(seen, weights):
     """With all that it loads, its pictures included."""
     page, _ = seen
-    page.evaluate("document.querySelectorAll('img').forEach(image => (image.loading = 'eager'))")
-    page.wait_for_load_state("networkidle")
-    asked = [answer.request.is_navigation_request() for answer in page.answers]
-    answers = page.answers[len(asked) - 1 - asked[::-1].index(True) :]  # the page that it leads to
-    parts = {answer.url.split("?")[0]: answer for answer in answers if answer.ok}
+    asked = enumerate(answer.request.is_navigation_request() for answer in page.answers)
+    last = max(i for i, leads in asked if leads)  # of a page that leads on: what it leads to
+    parts = {answer.url.split("?")[0]: answer for answer in page.answers[last:] if answer.ok}
     for name in parts.keys() - weights.keys():
         body = parts[name].body()
-        size = len(body if name.endswith(PACKED) else gzip.compress(body, 6))
-        weights[name] = size / 1000
+        weights[name] = len(body if name.endswith(PACKED) else gzip.compress(body, 6)) / 1000
     of_page = {name: weights[name] for name in parts}
     assert len(parts) > 10  # the style, scripts and pictures were seen
     assert sum(of_page.values()) < MOST, sorted(of_page.items(), key=lambda item: -item[1])
@@ -143,8 +142,7 @@ def test_pictures_load_and_speak(seen):
     page, _ = seen
     pictures = page.eval_on_selector_all(
         ".bd-article img",
-        "all => all.map(i => { i.loading = 'eager'; "
-        "return {src: i.src, alt: i.alt, inside: i.naturalWidth} })",
+        "all => all.map(i => ({src: i.src, alt: i.alt, inside: i.naturalWidth}))",
     )
     for picture in pictures:
         assert picture["inside"] > 0, f"not loaded: {picture}"

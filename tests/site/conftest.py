@@ -6,9 +6,9 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 
+import chromium
 import pytest
 from chapters import ROOT
-from pdf import BROWSER
 from playwright.sync_api import sync_playwright
 
 SITE = ROOT / "_build/html"
@@ -48,16 +48,12 @@ def address():
 @pytest.fixture(scope="session")
 def browser():
     """Debian's Chromium, headless."""
-    if not Path(BROWSER).exists():
-        pytest.exit(
-            f"{BROWSER} is missing: `apt-get install {Path(BROWSER).name} fonts-liberation "
-            "fonts-noto-core`",
-            returncode=2,
-        )
+    if not chromium.PATH.exists():
+        pytest.exit(chromium.MISSING, returncode=2)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
+        started = chromium.start(playwright)
+        yield started
+        started.close()
 
 
 @pytest.fixture(scope="session")
@@ -96,11 +92,14 @@ def _opened(browser, address):
             "console",
             lambda m: m.type in ("error", "warning") and page.faults.append(f"console: {m.text}"),
         )
-        page.on("response", lambda answer: page.answers.append(answer))
+
+        def answered(answer):
+            page.answers.append(answer)
+            if answer.status >= 400:
+                page.faults.append(f"{answer.status}: {answer.url}")
+
+        page.on("response", answered)
         page.on("pageerror", lambda error: page.faults.append(f"error: {error}"))
-        page.on(
-            "response", lambda r: r.status >= 400 and page.faults.append(f"{r.status}: {r.url}")
-        )
         page.goto(f"{address}/{path}")
         if options.get("java_script_enabled", True):
             page.wait_for_function("async () => await document.fonts.ready")
