@@ -373,9 +373,18 @@ def test_what_is_found_again_to_rounding_needs_no_errors():
         0.0,
         [],
     )
-    for other in ({"p": [0.1 + 1e-9, 0.2]}, {"name": "b"}, {"p": [0.1]}):
+    for other in ({"p": [0.1 + 1e-8, 0.2]}, {"name": "b"}, {"p": [0.1]}):
         assert compare.compare(stored, stored | other)[2]
     assert compare.compare({"seconds": 3.0}, {"seconds": 3.0})[2]
+
+
+def test_settings_are_alike_where_the_last_digit_of_a_power_differs():
+    stored = {"grid": [316.2277660168379, 1.0], "name": "a", "on": True, "folds": 5}
+    assert compare.alike([stored, None], [stored | {"grid": [316.22776601683796, 1.0]}, None])
+    for other in ({"grid": [316.2278, 1.0]}, {"grid": [316.2277660168379]}, {"name": "b"}):
+        assert not compare.alike(stored, stored | other)
+    for other in ({"on": 1.5}, {"folds": None}, {"more": 1}):
+        assert not compare.alike(stored, stored | other)
 
 
 def test_a_check_of_no_result_or_of_other_settings_fails(moons, client, capsys):

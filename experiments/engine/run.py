@@ -8,7 +8,7 @@ from typing import Any
 from distributed import Client
 
 from experiments.engine import fingerprint, plan, store, units
-from experiments.engine.compare import compare
+from experiments.engine.compare import alike, compare
 from experiments.engine.fingerprint import PROJECT, Code, Project
 
 
@@ -145,9 +145,9 @@ def check(
     stored = {name: store.read(plan.result_path(name, project)) or {} for name in names}
     problems: dict[str, list[str]] = {}
     for name, planned in plans.items():
-        has = (stored[name].get("settings"), stored[name].get("check", {}).get("setting"))
-        wanted = (planned.module.SETTINGS, planned.module.SMALL)
-        if has != wanted:
+        has = [stored[name].get("settings"), stored[name].get("check", {}).get("setting")]
+        wanted = [planned.module.SETTINGS, planned.module.SMALL]
+        if not alike(has, wanted):
             problems[name] = [
                 f"given a result of settings and check {has}, expected {wanted}: compute it"
             ]
