@@ -54,19 +54,19 @@ def normal_starts(
     checks.count(**{f"batch[{i}]": length for i, length in enumerate(batch)})
     checks.number(scale=scale, closed=True)
     leaves, structure = jax.tree.flatten(position)
-    shapes = tuple((*batch, *jnp.shape(leaf)) for leaf in leaves)
-    keys = jax.random.split(key, len(shapes))
+    keys = jax.random.split(key, len(leaves))
+    shapes = [(*batch, *jnp.shape(leaf)) for leaf in leaves]
     starts = [_normals(*of_leaf, scale) for of_leaf in zip(keys, shapes, strict=True)]
     return jax.tree.unflatten(structure, starts)
 
 
 def _normals(key, shape, scale):
+    if isinstance(key, jax.core.Tracer):  # of the caller's program, which is compiled anyway
+        return scale * jax.random.normal(key, shape)
     # An entry depends on its key and place alone, so the head of a row that others share will do.
     size = int(np.prod(shape))
-    row = _row(max(4096, 1 << (size - 1).bit_length()), key)
-    if not isinstance(row, jax.core.Tracer):
-        row = np.asarray(row)  # whose slices are no programs
-    return jnp.asarray(np.asarray(scale, row.dtype) * row[:size].reshape(shape))
+    row = np.asarray(_row(max(4096, 1 << (size - 1).bit_length()), key))[:size]
+    return jnp.asarray(np.asarray(scale, row.dtype) * row.reshape(shape))
 
 
 @bounded(1)
