@@ -153,7 +153,8 @@ def test_control_variates_lower_the_error_of_large_steps_alone():
 )
 @says(
     "sgmcmc",
-    """with BlackJAX's own its averages end far from NUTS, with a far larger one near.""",
+    """with BlackJAX's own friction its averages end far from NUTS, with a far larger one they end
+    near it.""",
 )
 def test_friction_and_alpha_decide():
     curves = family()["SGHMC"]["curves"]

@@ -40,7 +40,7 @@ def test_networks_that_stop_early_are_ahead_of_the_sampler_under_the_standard_no
 @says(
     "from-one-fit",
     "The sampler took {glue:text}`paid` gradients a task",
-    "They took a small part of the sampler's gradients.",
+    "The fits took a small part of the sampler's gradients",
 )
 def test_the_sampler_has_mixed_and_took_a_hundred_times_the_gradients():
     stored = rows("comparing_inference/rivals")

@@ -58,7 +58,7 @@ def bits(name, where):
 @says(
     "how-good",
     "sampled under N(0, 1) until its chains had mixed, on five training sets.",
-    "Only the ten networks doubt more far out.",
+    "Only the ten networks doubt more far out than near the points.",
     "Under N(0, 1) a posterior doubted less far out than near",
 )
 def test_far_out_all_but_the_ensemble_doubt_less_than_near_the_data():

@@ -11,7 +11,7 @@ from tests.claims.said import says
     "index",
     "sharing weights gains something, and much less than the choice of scales does.",
     """the NLL of the flat network is above that of the hierarchical one by
-    {glue:text}`redrawn-tie`, and on all by {glue:text}`redrawn-everywhere`""",
+    {glue:text}`redrawn-tie`. On all data sets the difference is {glue:text}`redrawn-everywhere`""",
 )
 @says("README", "sharing weights gains something, and much less than the choice of scales.")
 def test_sharing_weights_gains_something_and_much_less_than_the_choice_of_scales():
@@ -36,8 +36,8 @@ def test_centre_and_scale_are_worth_more_than_sharing():
 
 @says(
     "index",
-    """Where both fits passed their checks, on {glue:text}`scaled-count` of {glue:text}`scaled-all`
-    data sets that had no part in choosing this network among many candidates, it gains
+    """then tried on {glue:text}`scaled-all` data sets that had no part in the choice. On the
+    {glue:text}`scaled-count` of them where both fits passed their checks, it gains
     {glue:text}`scaled` over the chosen scales""",
 )
 @says(

@@ -64,7 +64,7 @@ def test_the_draws_themselves_are_not_told_from_one_normal():
 
 @says(
     "informative-priors",
-    """a shape that is wrong costs. Two round clouds need a straight boundary, and the learnt prior
+    """a wrong shape costs. Two round clouds need a straight boundary, and the learnt prior
     is behind the scales, too""",
     "Against N(0, 1) no cost was found on any kind",
     "Spirals wind as moons do, and there it gains",

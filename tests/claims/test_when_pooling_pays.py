@@ -197,7 +197,8 @@ def test_ten_labels_are_too_few_to_choose_scales_by():
     "with ten rows in each of fifty they were ahead of it and of chosen scales",
 )
 @says(
-    "your-table", "- *eighteen groups of ten*: separate networks again, by chains mostly unmixed."
+    "your-table",
+    "- *eighteen groups of ten*: separate networks again, though most chains had not mixed.",
 )
 def test_with_ten_labels_a_task_the_number_of_tasks_decides():
     assert lower_end(-gain("18, 10", CHOSEN)) > THRESHOLD and apart("18, 10") == 0
