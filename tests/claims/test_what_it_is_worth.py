@@ -62,8 +62,8 @@ def test_samplers_of_all_data_differ_by_nothing_that_matters():
 )
 @says(
     "which-method",
-    """The {term}`MAP` and Laplace's last layer are ahead on labels alone, since N(0, 1) is too
-    cautious; one network is behind on labels together.""",
+    """The {term}`MAP` and Laplace's last layer are ahead on labels alone, likely since N(0, 1)
+    is too cautious; the MAP is behind on labels together.""",
 )
 def test_one_network_is_ahead_on_labels_alone_and_behind_on_labels_together():
     for measure in ("nll", "cost", "risk"):
