@@ -92,7 +92,7 @@ def test_no_choice_lies_at_an_end():
 @says(
     "digits",
     """The hidden scale chosen around them is {glue:text}`isotropic-scale` (medians over splits):
-    as wide as they are large, so that little of them is kept.""",
+    as wide as they are large""",
 )
 def test_the_scale_around_trained_weights_is_as_wide_as_they_are_large():
     for check in arms()[WHOLE("isotropic")]["check"]:

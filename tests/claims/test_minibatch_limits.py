@@ -47,7 +47,7 @@ def test_nuts_mixes_at_a_thousand_and_at_ten_thousand_data():
 
 @says(
     "minibatch-limits",
-    "already at a thousand no sampler tried is shown to sample the posterior.",
+    "already at a thousand no {term}`minibatch` sampler tried is shown to sample the posterior.",
     "and none of these samplers is shown to sample the posterior at that cost.",
 )
 @says("which-method", "no {term}`minibatch` sampler tried was shown to sample the posterior")

@@ -43,8 +43,9 @@ def test_an_ensemble_that_stops_early_is_calibrated_near_the_data_and_certain_fa
 
 @says(
     "overconfidence",
-    """Starts from the prior do not change that: under the lecture's prior every one of them ends
-    at a top of less evidence than the best of the narrow ones.""",
+    """Starts from the prior do not change that: under the lecture's prior every one of them
+    ends, after as many steps, at less evidence than the best of the narrow ones; whether
+    those ends are tops was not checked.""",
 )
 def test_wide_starts_of_laplaces_method_end_at_tops_of_less_evidence():
     name = "Laplace, wide starts too, prior sd 10"

@@ -99,7 +99,7 @@ def test_the_network_is_not_shown_to_differ_from_curves():
     assert all(is_open(less(families, SHIFTED, CURVES)) for families in SIZES)
 
 
-@says("real-data", "no arm that could use that is shown here to beat the curves.")
+@says("real-data", "no arm that could use that is shown here to beat the sampled curves.")
 def test_trees_are_not_shown_to_beat_the_curves():
     for families in SIZES:
         assert less(families, "boosted trees", CURVES)[1] > 0
@@ -219,8 +219,8 @@ def methods(size):
     "real-data",
     """SGLD comes closest: no difference in NLL is shown, and its probabilities miss the full
     sampler's by {glue:text}`sgld-misses`. Its spread is too wide""",
-    """Fits by SVI miss more, and disagree with each other. For SGHMC no step size met the rule:
-    its chains do not agree.""",
+    """Fits by SVI miss more, and disagree. For SGHMC no step size met the
+    rule: the row is of the smallest, where its chains do not agree.""",
 )
 def test_langevin_on_minibatches_is_nearest_to_the_full_sampler():
     for size in (4, 1000):

@@ -61,8 +61,8 @@ def test_whether_the_whole_layer_turns_depends_on_the_data_set():
 @says(
     "rotation",
     """The draws of {glue:text}`num-mixed` of {glue:text}`num-sets` fits can be used
-    ({ref}`wrong-verdict`); in the others some scales of the means have too few effective draws, so
-    their rows are a lead.""",
+    ({ref}`wrong-verdict`); in the others some scales of the means have too few effective
+    draws, in one of them with an {term}`R-hat` above its bound, so their rows are a lead.""",
 )
 def test_of_fits_that_cannot_be_used_the_scales_are_short_of_draws():
     of_fits = [row["check"] for row in turns()]
@@ -97,7 +97,8 @@ def test_sharing_gains_no_less_where_the_centre_is_known():
 @says(
     "rotation",
     """half of them of each class, and the exact ones save only {glue:text}`joint-left`.""",
-    "so much are fifty more points worth that complete half of each class.",
+    """so much are fifty more points worth that complete half of each class, evenly spaced
+    along its arc.""",
 )
 def test_all_hundred_points_of_the_sources_tell_centre_and_scale_nearly_exactly():
     assert lower_end(joint()) > 0 and upper_end(saved("chosen", "exact", "sources")) < THRESHOLD

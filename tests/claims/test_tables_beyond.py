@@ -93,7 +93,8 @@ def test_trained_networks_and_the_process_are_behind():
 @says(
     "tables-beyond",
     "the best forecast of this table within its rows, is not to be relied on out there",
-    "**Noise by a second output** fails where the samples with most water are left out.",
+    """**Noise by a second output** has its worst score by far, with an error as large, where
+    the samples with most water are left out.""",
     "How badly hangs on single chains, as the standard error tells",
 )
 def test_a_second_output_hangs_on_single_chains_on_one_column():

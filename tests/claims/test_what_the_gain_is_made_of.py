@@ -194,7 +194,8 @@ def places(name="log_evidence"):
 
 @says(
     "what-the-gain-is-made-of",
-    """The hidden layer's place is behind by {glue:text}`hidden-behind-mass` or more everywhere.""",
+    """The hidden layer's place is behind the better of the others by
+    {glue:text}`hidden-behind-mass` or more everywhere.""",
 )
 def test_the_hidden_layers_place_is_far_behind():
     for one in places().values():

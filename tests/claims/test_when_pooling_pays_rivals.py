@@ -62,7 +62,7 @@ def test_five_features_and_other_processes_are_behind():
 
 @says(
     "when-pooling-pays",
-    """No gain of Bayesian heads over trained ones is shown: by MCMC they change the NLL by
+    """no gain of Bayesian heads over trained ones is shown: by MCMC they change the NLL by
     {glue:text}`rivals-heads` with 32 features and by {glue:text}`rivals-heads-5` with five.
     With 32 that of Laplace's method less MCMC's is {glue:text}`rivals-heads-laplace`.""",
 )
