@@ -8,6 +8,6 @@ PATH = Path("/usr/bin/chromium-headless-shell")
 MISSING = f"{PATH} is missing: `apt-get install {PATH.name} fonts-liberation fonts-noto-core`"
 
 
-def start(playwright: Playwright) -> Browser:
+def start(playwright: Playwright, *options: str) -> Browser:
     """Start it; a container's root needs it without a sandbox."""
-    return playwright.chromium.launch(executable_path=PATH, args=["--no-sandbox"])
+    return playwright.chromium.launch(executable_path=PATH, args=["--no-sandbox", *options])

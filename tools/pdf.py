@@ -208,7 +208,8 @@ def main() -> None:
     if not chromium.PATH.exists():
         sys.exit(chromium.MISSING)
     with sync_playwright() as playwright:
-        write(chromium.start(playwright))
+        # Letters are as wide as their font has them, not as a screen's pixels allow.
+        write(chromium.start(playwright, "--font-render-hinting=none"))
     print(f"open {(FOLDER / NAME).relative_to(ROOT)}")
 
 
