@@ -21,11 +21,7 @@ def compare(stored: Any, found: Any) -> tuple[int, float, list[str]]:
         {path: leaf for path, leaf in _leaves(of).items() if CLOCK not in path}
         for of in (stored, found)
     )
-    if (
-        before
-        and before.keys() <= now.keys()
-        and all(_same(before[path], now[path]) for path in before)
-    ):
+    if before and _holds(now, before):
         return len(before), 0.0, []
     try:
         old, new = _pairs(stored), _pairs(found)
@@ -54,7 +50,12 @@ def alike(one: Any, other: Any) -> bool:
     a power is another one in its last digit on another processor.
     """
     left, right = _leaves(one), _leaves(other)
-    return left.keys() == right.keys() and all(_same(left[at], right[at]) for at in left)
+    return left.keys() == right.keys() and _holds(left, right)
+
+
+def _holds(leaves: dict[tuple, Any], wanted: dict[tuple, Any]) -> bool:
+    """Whether all that is wanted is among the leaves, numbers up to rounding."""
+    return wanted.keys() <= leaves.keys() and all(_same(wanted[at], leaves[at]) for at in wanted)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -154,6 +154,20 @@ def test_ten_million_gradients_come_no_nearer_than_can_be_seen():
     for name, row in longest().items():
         assert np.mean(row["tv"]) <= 2 * reference()["tv"]
         assert np.mean(row["tv"]) > 0.4 * cells(1_000_000)[name]["tv_mean"]
+    distance = {name: np.mean(row["tv"]) for name, row in longest().items()}
+    assert max(distance, key=distance.get) == "MILE"
+    assert longest()["MILE"]["bias"] > 0.5 * cells(1_000_000)["MILE"]["bias"]
+
+
+@says(
+    "comparing-inference",
+    "Of SGLD it is mostly bias, of MALA and of multi-Pathfinder mostly what restarts differ by.",
+)
+def test_what_the_distances_of_three_methods_consist_of():
+    found = cells(100_000)
+    assert found["SGLD"]["bias"] > np.mean(found["SGLD"]["within"])
+    for name in ("MALA", "multi-Pathfinder"):
+        assert found[name]["restarts"] > max(found[name]["bias"], np.mean(found[name]["within"]))
 
 
 @says(
