@@ -13,7 +13,7 @@ from chapters import ROOT
 from sources import PROJECT, WHEEL
 
 TEXT = (ROOT / "book/short-answers.md").read_text()
-ROBUST, NOISE, SAVED = re.findall(r"^```python\n(.*?)^```$", TEXT, flags=re.S | re.M)
+ROBUST, NOISE, SCALES, PARTS, SAVED = re.findall(r"^```python\n(.*?)^```$", TEXT, flags=re.S | re.M)
 RANDOM = np.random.default_rng(1)
 
 
@@ -47,6 +47,19 @@ def test_a_second_output_is_the_noise():
     y = np.zeros(7, np.float32)
     expected = -(((y - mean) / sd) ** 2 / 2 + np.log(sd) + np.log(2 * np.pi) / 2).sum()
     assert float(space["log_likelihood"](w, x, y)) == pytest.approx(expected, rel=1e-4)
+
+
+def test_scales_are_chosen_by_folds_and_doubt_has_two_parts():
+    """On two values of the three; the second part of a yes or no is the mean of p (1 - p)."""
+    space = {}
+    exec(SCALES.replace("(0.5, 2.0, 8.0)", "(0.5, 2.0)"), space)
+    assert set(eval(SCALES.splitlines()[-1], space).index) == {"0.5", "2.0"}
+    exec(PARTS, space)
+    given = jax.random.key(2), space["by_sd"]["2.0"], space["students"]
+    of_model, stays = space["two_parts"](*given)
+    p = space["tables"].predict(*given).mean
+    np.testing.assert_allclose(of_model, p.var(axis=(0, 1)))
+    np.testing.assert_allclose(stays, (p * (1 - p)).mean(axis=(0, 1)), atol=0.04)
 
 
 def test_draws_come_back(tmp_path, monkeypatch):
