@@ -1,4 +1,4 @@
-"""The code that the page of short answers offers runs as it stands, and what it says of this
+"""The code that the pages of short answers offer runs as it stands, and what it says of this
 project is so.
 """
 
@@ -13,7 +13,10 @@ from chapters import ROOT
 from sources import PROJECT, WHEEL
 
 TEXT = (ROOT / "book/short-answers.md").read_text()
-ROBUST, NOISE, SCALES, PARTS, SAVED = re.findall(r"^```python\n(.*?)^```$", TEXT, flags=re.S | re.M)
+OF_FITS = (ROOT / "book/your-fit.md").read_text()
+ROBUST, NOISE, SAVED, SCALES, PARTS = re.findall(
+    r"^```python\n(.*?)^```$", TEXT + OF_FITS, flags=re.S | re.M
+)
 RANDOM = np.random.default_rng(1)
 
 

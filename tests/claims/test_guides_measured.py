@@ -123,7 +123,7 @@ def test_outside_nuts_is_worse_than_guides_that_miss_the_wave():
 
 @says("guides-measured", "Every guide fails, on every data set")
 @says("svi", "For both guides of the network it is above ({ref}`guides-measured`)")
-@says("if-something-goes-wrong", "which every guide of {ref}`svi-ladder` raised")
+@says("your-fit", "which every guide of {ref}`svi-ladder` raised")
 def test_no_guide_passes_k_hat():
     for kind in (WHOLE, GAP):
         assert min(min(arms()[kind, name]["k_hat"]) for name in TUNED) > 0.7
@@ -156,7 +156,7 @@ def test_mean_field_and_low_rank_prefer_the_bump_wherever_they_start():
     others the best fit is a bump even from draws of NUTS. One is this page's wave""",
 )
 @says(
-    "if-something-goes-wrong",
+    "your-fit",
     """on six wave data sets the full-rank guide found the wave on four, from wide starts alone, and
     a flow on none""",
 )
