@@ -123,7 +123,6 @@ def test_outside_nuts_is_worse_than_guides_that_miss_the_wave():
 
 @says("guides-measured", "Every guide fails, on every data set")
 @says("svi", "For both guides of the network it is above ({ref}`guides-measured`)")
-@says("your-fit", "which every guide of {ref}`svi-ladder` raised")
 def test_no_guide_passes_k_hat():
     for kind in (WHOLE, GAP):
         assert min(min(arms()[kind, name]["k_hat"]) for name in TUNED) > 0.7
@@ -158,11 +157,13 @@ def test_mean_field_and_low_rank_prefer_the_bump_wherever_they_start():
 @says(
     "your-fit",
     """on six wave data sets the full-rank guide found the wave on four, from wide starts alone, and
-    a flow on none""",
+    a flow on none, though on two of those four the flow had the higher ELBO""",
 )
 def test_full_rank_follows_the_wave_from_wide_starts_alone():
     assert not near_nuts(WHOLE, "flow").any()
     near = near_nuts(WHOLE, "full-rank")
+    flow, full = (np.array(arms()[WHOLE, name]["elbo"]) for name in ("flow", "full-rank"))
+    assert (flow > full + 0.5)[near].sum() == 2
     assert near.tolist() == near_nuts(WHOLE, "full-rank, from NUTS").tolist()
     assert near.sum() == 4 and not near[0]  # the page's wave is the first
     tuning = arms()[WHOLE, "full-rank"]["tuning"]

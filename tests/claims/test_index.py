@@ -61,8 +61,8 @@ def test_chosen_scales_take_the_flat_network_about_half_of_the_way():
 
 @says(
     "index",
-    """features that eighteen other tasks have taught gain more over N(0, 1) than scales chosen on
-    the same tasks do""",
+    """features that eighteen other tasks have taught gain more over N(0, 1) than scales chosen for
+    five labels on the same tasks""",
 )
 def test_with_five_labels_taught_features_gain_more_than_chosen_scales():
     features, scales = (

@@ -1,4 +1,4 @@
-"""Claims of the page ``usual-tables``: tables with groups."""
+"""Claims of the page ``table-networks``: tables with groups."""
 
 from tests.claims.reading import stored
 from tests.claims.said import says
@@ -24,7 +24,7 @@ def is_open(interval):
 
 
 @says(
-    "usual-tables",
+    "table-networks",
     "A line with slopes for each group is ahead on births, and the best of all on reaction times.",
     "For a country that is new slopes gain nothing",
 )
@@ -40,7 +40,7 @@ def test_slopes_are_ahead_where_groups_change_differently():
 
 
 @says(
-    "usual-tables",
+    "table-networks",
     """On the firms both networks predict left-out years better than the plain line does, and are
     level with slopes.""",
 )
@@ -51,7 +51,7 @@ def test_networks_bend_for_firms():
 
 
 @says(
-    "usual-tables",
+    "table-networks",
     """On ticks, affairs and schools no network is shown to be ahead of the plain line or behind
     it.""",
     "Slopes for each job are behind",
@@ -65,7 +65,7 @@ def test_elsewhere_no_network_is_shown_to_differ():
 
 
 @says(
-    "usual-tables",
+    "table-networks",
     """The network with weights for each group did not mix on reaction times and births""",
 )
 def test_what_did_not_mix():
