@@ -156,8 +156,8 @@ def test_mean_field_and_low_rank_prefer_the_bump_wherever_they_start():
 )
 @says(
     "your-fit",
-    """on six wave data sets the full-rank guide found the wave on four, from wide starts alone, and
-    a flow on none, though on two of those four the flow had the higher ELBO""",
+    """on six wave data sets the full-rank guide found the wave on four, from wide starts alone; a
+    flow found none, and yet had the higher ELBO on two of those four""",
 )
 def test_full_rank_follows_the_wave_from_wide_starts_alone():
     assert not near_nuts(WHOLE, "flow").any()

@@ -24,7 +24,7 @@ def ends(values):
 
 @says(
     "table-networks",
-    "On *concrete* weights with a standard deviation of 4 forecast better than those of the",
+    "On *concrete* a scale of 4 for them forecasts better than the default, 1",
     "On *concrete* the mean CRPS falls up to the end of the grid,",
 )
 def test_large_weights_have_the_smaller_crps_on_concrete():

@@ -54,7 +54,7 @@ def test_networks_bend_for_firms():
     "table-networks",
     """On ticks, affairs and schools no network is shown to be ahead of the plain line or behind
     it.""",
-    "Slopes for each job are behind",
+    "On affairs, whose groups are six jobs, slopes for each are behind",
 )
 def test_elsewhere_no_network_is_shown_to_differ():
     for table, arms in {

@@ -49,7 +49,7 @@ def test_every_forecast_is_worse_beyond():
     "Two come nearest to it: the central 90 % interval of four chains with learnt scales holds",
     """Right: chains with learnt scales and trees by quantiles come nearest to what they say.""",
     """A Gaussian process holds {glue:text}`covered-process` % and noise by a second output
-    {glue:text}`covered-second` %, so with them one cannot tell""",
+    {glue:text}`covered-second` %, either of which may be 90""",
 )
 def test_two_forecasts_hold_as_many_rows_as_they_say():
     good = {name for name in far() if held(name) > 0.875}
