@@ -158,6 +158,7 @@ def test_mean_field_and_low_rank_prefer_the_bump_wherever_they_start():
     "your-fit",
     """on six wave data sets the full-rank guide found the wave on four, from wide starts alone; a
     flow found none, and yet had the higher ELBO on two of those four""",
+    falls=0.2,  # on one of the two by less than a nat
 )
 def test_full_rank_follows_the_wave_from_wide_starts_alone():
     assert not near_nuts(WHOLE, "flow").any()

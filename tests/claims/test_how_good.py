@@ -111,6 +111,7 @@ def test_under_a_wide_prior_the_doubts_far_out_are_the_larger_ones():
     """on three of these, boosted trees or a Gaussian process (a posterior over curves that needs no
     network) are level with sampled networks by root mean
     square error""",
+    falls=0.6,  # on airfoil the interval ends near 0
 )
 def test_on_three_tables_something_that_is_no_network_is_level_by_its_mean():
     process = "process, Matern 5/2"
@@ -119,4 +120,4 @@ def test_on_three_tables_something_that_is_no_network_is_level_by_its_mean():
         other = rows(f"usual_tables/baselines_{table}")[rival]["rmse"]
         gap = np.subtract(other, sampled)
         error = gap.std(ddof=1) * np.sqrt(1 / len(gap) + 1 / 9)  # splits overlap
-        assert abs(gap.mean()) < 2.1 * error
+        assert abs(gap.mean()) < (2.1 if len(gap) == 20 else 2.26) * error

@@ -182,3 +182,21 @@ def test_trees_are_ahead_on_two_columns():
     assert most == {"age_days", "fly_ash"} == {*columns[np.argsort(behind)[:2]]}
     assert np.sort(behind)[1] < 0.3
     assert columns[behind.argmax()] == "cement" and columns[covered.argmin()] == "water"
+
+
+def off(name, table):
+    """Return how far shares of outcomes below quantiles are from these, mean over quantiles."""
+    counts = np.sum(arms(table)[name]["below"], axis=0)
+    came = counts.cumsum() / counts.sum()
+    return np.abs(came - np.arange(1, 11) / 10).mean()
+
+
+@says("tables-beyond", "Dropout with a free precision is nearest to 0")
+def test_dropout_is_nearest_to_calibrated_and_not_ahead():
+    for table in TABLES:
+        others = [off(name, table) for name in (MAIN, SECOND, "process, Matern 5/2", "trees")]
+        assert off("MC dropout, free precision", table) < min(others)
+        assert (
+            log_density("MC dropout, free precision", table).mean()
+            < log_density(MAIN, table).mean()
+        )

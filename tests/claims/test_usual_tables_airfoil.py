@@ -1,4 +1,4 @@
-"""Claims of the page ``usual-tables`` on airfoil, and of ``tables-beyond`` on calibration."""
+"""Claims of the page ``usual-tables`` on airfoil."""
 
 import numpy as np
 
@@ -14,27 +14,13 @@ def less(one, other, score, table="airfoil"):
     return ends(np.subtract(*(arms(table)[name][score] for name in (one, other))))
 
 
-def off(name, table):
-    """Return how far shares of outcomes below quantiles are from these, mean over quantiles."""
-    counts = np.sum(arms(table)[name]["below"], axis=0)
-    came = counts.cumsum() / counts.sum()
-    return np.abs(came - np.arange(1, 11) / 10).mean()
-
-
-@says("tables-beyond", "Dropout with a free precision is nearest to 0")
-def test_dropout_is_nearest_to_calibrated_and_not_ahead():
-    for table in TABLES:
-        others = [off(name, table) for name in (MAIN, SECOND, MATERN, TREES)]
-        assert off(FREE, table) < min(others)
-        assert log_density(FREE, table).mean() < log_density(MAIN, table).mean()
-
-
 @says(
     "usual-tables",
     "on *yacht* and *airfoil* a Gaussian process with a length for each column",
     """**With one noise** four chains of learnt scales have the smallest root mean square error and
     CRPS, and the Matérn process is level with them""",
     "so no difference is shown. Trees are behind by {glue:text}`airfoil-trees` nats a row.",
+    falls=0.25,  # the interval of the RMSE ends near 0
 )
 def test_on_airfoil_the_process_is_level_with_one_noise():
     for score in ("rmse", "crps"):
@@ -51,6 +37,7 @@ def test_on_airfoil_the_process_is_level_with_one_noise():
     noise depends on the columns are ahead of it""",
     "**Noise by a second output** leads by log density",
     "and in CRPS no difference is shown: it sells some of the mean for sharpness elsewhere",
+    falls=0.05,  # an error of four chains is large beside a gain
 )
 def test_on_airfoil_a_second_output_leads_by_log_density_at_a_price():
     for name in arms("airfoil").keys() - {SECOND}:
@@ -72,6 +59,7 @@ def test_on_airfoil_a_second_output_leads_by_log_density_at_a_price():
     "Their chains nearly agree, as on `concrete`",
     "**Chains** of learnt scales agree no better than on `yacht`",
     "Four of a quarter of the length are ahead of a whole one",
+    falls=0.05,  # an error of four chains is large beside a gain
 )
 def test_on_airfoil_scales_are_worth_learning_and_only_fixed_ones_nearly_mix():
     lost = {
