@@ -21,7 +21,6 @@ from sphinx_exercise.nodes import exercise_enumerable_node, solution_node
 # Pages of answers are meant more often than others that have the same words, and some seldom.
 WEIGHTS = {
     "book/short-answers": 1.2,
-    "book/your-fit": 1.2,
     "book/if-something-goes-wrong": 1.2,
     "book/api": 0.4,
     "book/status": 0.8,
