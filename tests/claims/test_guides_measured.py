@@ -156,15 +156,10 @@ def test_mean_field_and_low_rank_prefer_the_bump_wherever_they_start():
 )
 @says(
     "your-fit",
-    """on six wave data sets the full-rank guide found the wave on four, from wide starts alone; a
-    flow found none, and yet had the higher ELBO on two of those four""",
-    falls=0.2,  # on one of the two by less than a nat
+    "on six wave data sets the full-rank guide found the wave on four, from wide starts alone",
 )
 def test_full_rank_follows_the_wave_from_wide_starts_alone():
-    assert not near_nuts(WHOLE, "flow").any()
     near = near_nuts(WHOLE, "full-rank")
-    flow, full = (np.array(arms()[WHOLE, name]["elbo"]) for name in ("flow", "full-rank"))
-    assert (flow > full + 0.5)[near].sum() == 2
     assert near.tolist() == near_nuts(WHOLE, "full-rank, from NUTS").tolist()
     assert near.sum() == 4 and not near[0]  # the page's wave is the first
     tuning = arms()[WHOLE, "full-rank"]["tuning"]

@@ -3,10 +3,19 @@
 import numpy as np
 
 from tests.claims.said import says
-from tests.claims.usual_tables import MAIN, SECOND, arms, ends, four_chains, is_level, log_density
-
-TABLES, FREE = ("yacht", "concrete", "energy", "airfoil"), "MC dropout, free precision"
-MATERN, TREES = "process, Matern 5/2", "trees"
+from tests.claims.usual_tables import (
+    FREE,
+    MAIN,
+    MATERN,
+    SECOND,
+    TABLES,
+    TREES,
+    arms,
+    ends,
+    four_chains,
+    is_level,
+    log_density,
+)
 
 
 def less(one, other, score, table="airfoil"):

@@ -8,6 +8,8 @@ from experiments.methods import column_scores
 from tests.claims.reading import rows
 
 MAIN, SECOND = "learnt scales", "noise by a second output"
+MATERN, TREES, FREE = "process, Matern 5/2", "trees", "MC dropout, free precision"
+TABLES = ("yacht", "concrete", "energy", "airfoil")
 
 
 @functools.cache
