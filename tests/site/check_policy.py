@@ -20,7 +20,7 @@ def visit(request, browser, address):
     place = address if request.param == "address" else request.param
     context = browser.new_context(**DESKTOP)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(60_000)
 
     def load(path):
         page = context.new_page()

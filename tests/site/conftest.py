@@ -14,6 +14,14 @@ from playwright.sync_api import sync_playwright
 SITE = ROOT / "_build/html"
 
 
+class Server(http.server.ThreadingHTTPServer):
+    """A server where more connections may wait than the five of Python's: what is turned away on a
+    busy machine tries again after 1, 2, 4, 8 seconds, longer than a page may take.
+    """
+
+    request_queue_size = 128
+
+
 class Quiet(http.server.SimpleHTTPRequestHandler):
     """A file server that logs nothing and sends 404.html for what is missing, as GitHub Pages
     does.
@@ -39,7 +47,7 @@ def address():
     if not (SITE / "index.html").is_file():
         pytest.exit("no website to look at: run `make book` first", returncode=2)
     handler = functools.partial(Quiet, directory=SITE)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with Server(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
@@ -77,7 +85,7 @@ def _opened(browser, address):
     def load(path, **options):
         context = browser.new_context(**options)
         contexts.append(context)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(60_000)
         page = context.new_page()
         page.faults, page.answers = [], []
 
