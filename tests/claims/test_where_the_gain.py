@@ -144,8 +144,8 @@ def test_the_layer_that_differs_depends_on_the_prior_of_what_is_shared():
     "Over N(0, 1) sharing gains in most settings and is behind in none",
     """With fifty it gains, of ten labels each as of fifty. With ten it does so on data sets where
     chains have mixed, too; with fifty those are too few to tell. With eighteen it gains a
-    little at fifty labels and, by chains most of which have not mixed, loses at ten; with five it
-    loses.""",
+    little at fifty labels; at ten it loses, by chains most of which have not mixed. With five tasks
+    it loses.""",
     "With two tasks of five labels sharing gains, likely because ten labels in all choose badly.",
     """Longer chains of five tasks on twelve data sets, all of which have mixed, say so once more:
     it is behind by {glue:text}`five-behind`.""",
