@@ -50,7 +50,12 @@ FAULTS = """() => {
 }"""
 OPEN = """(path) => jupyterapp.commands
   .execute('docmanager:open', {path, factory: 'Notebook'}).then(() => 0)"""
-# A kernel that has started changes a notebook's metadata: JupyterLab would ask about saving them.
+# Nothing is run here, and a kernel for each of fifty notebooks takes gigabytes.
+NO_KERNEL = """() => {
+  const factory = jupyterapp.docRegistry.getWidgetFactory('Notebook');
+  Object.defineProperty(factory, 'preferKernel', {value: false});
+}"""
+# JupyterLab would ask about saving a notebook whose metadata it has completed.
 CLOSE = """() => {
   for (const place of jupyterapp.shell.widgets('main'))
     if (place.context) place.context.model.dirty = false;
@@ -191,15 +196,15 @@ def window(jupyterlab, browser):
     page.goto(f"{jupyterlab}/lab?reset")
     page.wait_for_function("window.jupyterapp")
     page.evaluate("jupyterapp.restored.then(() => 0)")
+    page.evaluate(NO_KERNEL)
     yield page
+    assert context.request.get(f"{jupyterlab}/api/kernels").json() == []
     context.close()
 
 
 @pytest.fixture
-def open_notebook(jupyterlab, window):
-    """Return ``open_notebook(name)`` -> the page, all cells rendered; it is closed with the test,
-    and its kernel ends.
-    """
+def open_notebook(window):
+    """Return ``open_notebook(name)`` -> the page, all cells rendered; it ends with the test."""
 
     def load(name):
         window.evaluate(OPEN, f"notebooks/{name}")
@@ -215,13 +220,6 @@ def open_notebook(jupyterlab, window):
     yield load
     window.evaluate(CLOSE)
     window.wait_for_selector(".jp-Notebook", state="detached")
-    kernels = f"{jupyterlab}/api/kernels"
-    for _ in range(50):  # a kernel that ends while they are listed is an error
-        if (answer := window.request.get(kernels)).ok:
-            break
-        time.sleep(0.1)
-    for kernel in answer.json():
-        window.request.delete(f"{kernels}/{kernel['id']}")
 
 
 @pytest.mark.parametrize("name", NAMES)
