@@ -85,7 +85,7 @@ test: $(READY) ## execute what changed, then unit tests and the rules of the boo
 	  [ $$executed = 0 ] || cat _build/executed/stopped.txt; exit $$((executed | tested))  # what stopped is said last
 
 check-site: $(READY) ## look at the built website in headless Chromium, network blocked
-	$(BIN)/pytest $(SIDE_BY_SIDE) -o python_files='check_*.py' tests/site
+	$(BIN)/pytest $(SIDE_BY_SIDE) --dist loadgroup -o python_files='check_*.py' tests/site
 
 shake: $(READY) ## execute every chapter under perturbations, hours, and tabulate how far claims are from breaking
 	$(BIN)/python tools/shake.py

@@ -150,6 +150,23 @@ def test_more_than_one_chain_matters_on_every_table():
 
 @says(
     "tables-beyond",
+    "Neither remedy makes chains agree.",
+    "One chain of 6000 draws is behind four of 300 on both splits",
+    "Long chains settle on a smaller noise, and many of their trajectories diverge",
+)
+@says("usual-tables", "On two splits chains of twenty times the length agree no better")
+def test_long_chains_and_warm_starts_agree_no_better():
+    found, short = rows("usual_tables/longer"), arms("yacht")[MAIN]
+    worst = [max(split.values()) for row in found.values() for split in row["rhat"]]
+    assert min(worst) > 1.5
+    single = np.array(found["long"]["by_chains"])[:, 0, -1]  # [split]
+    assert (single < four_chains("yacht")[: len(single)] - 0.2).all()
+    assert np.max(found["long"]["noise"]) < np.min(short["noise"][: len(single)])
+    assert np.min(found["long"]["divergences"]) > 0.05 * 4 * 6000
+
+
+@says(
+    "tables-beyond",
     """Left at 1 they are behind by {glue:text}`gain-unit-concrete` on *concrete*, by
     {glue:text}`gain-unit-energy` on *energy* and by {glue:text}`gain-unit-airfoil` on *airfoil*;
     on *yacht* no difference is shown""",

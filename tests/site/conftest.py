@@ -41,6 +41,17 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(page.read_bytes())
 
 
+def pytest_collection_modifyitems(items):
+    """Let a worker have a file of its own, but share the pages that are seen: they are most of the
+    time, and one worker would see them alone.
+    """
+    for item in items:
+        place = item.path.stem
+        if "seen" in item.fixturenames:
+            place = item.callspec.params["seen"][0]
+        item.add_marker(pytest.mark.xdist_group(place))
+
+
 @pytest.fixture(scope="session")
 def address():
     """Serve the site on a free port."""
