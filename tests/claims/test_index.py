@@ -52,7 +52,8 @@ def test_the_first_layer_alone_gains_over_chosen_scales():
     "index",
     """A choice of three scales, one for each layer, takes the flat network about half of the way
     from N(0, 1) to the exact answer.""",
-    "Under N(0, 1) the network is behind logistic regression, which cannot bend at all",
+    """By this score the network under N(0, 1) is behind logistic regression, which cannot bend at
+    all""",
 )
 def test_chosen_scales_take_the_flat_network_about_half_of_the_way():
     exact, _, chosen, plain, line = (of["NLL"] for of in headlines.fifty_labels().values())

@@ -89,8 +89,8 @@ def test_full_rank_finds_the_wave_on_some_data_sets_and_the_mean_field_on_none()
 
 @says(
     "svi",
-    """On 20 000 points 2000 steps of 50 points reach an ELBO and an NLL no worse than 300 steps of
-    all, which may not have ended. They take {glue:text}`cheaper-share` % of the time.""",
+    """On 20 000 points of moons 2000 steps of 50 points reach an ELBO and an NLL no worse than 300
+    steps of all, which may not have ended. They take {glue:text}`cheaper-share` % of the time.""",
     "On 300 points small steps end at a lower ELBO than as many full ones",
 )
 def test_minibatches_take_a_small_share_of_the_time_with_many_data_alone():
