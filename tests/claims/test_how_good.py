@@ -25,7 +25,8 @@ def near(prior, measure, place="near"):
 @says(
     "how-good",
     """over eighty tasks forty networks are behind by {glue:text}`eighty-nll` nats on labels alone
-    (95 % intervals, here and below), so no difference is shown. On labels together they are behind by {glue:text}`eighty-joint`""",
+    (95 % intervals, here and below), so no difference is shown. On labels together they are
+    behind by {glue:text}`eighty-joint`""",
     """Far out, on labels alone, they are behind by {glue:text}`eighty-far`. The eight tasks here
     are unlucky for forty, near and far.""",
 )

@@ -50,7 +50,7 @@ def test_the_first_stair_is_the_highest():
     "where-the-gain",
     "so that sixty instead of twelve should more than halve it.",
     """there is a gain. We had said beforehand that less than 0.005 would be too small to matter,
-    and the interval does not tell whether it is.""",
+    and the interval holds smaller and larger gains.""",
     "Twelve tell in seven cases of ten, and the first twelve were among the others",
 )
 def test_twelve_leave_sharing_open_and_sixty_show_a_small_gain():
