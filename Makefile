@@ -17,7 +17,8 @@ OTHERS := _build/others/.locked-$(lastword $(FOUND))-$(shell cksum < benchmarks/
 BAMBI  := _build/bambi/.locked-$(lastword $(FOUND))-$(shell cksum < benchmarks/tables/requirements.txt | tr ' ' -)
 BIN    := .venv/bin
 # A worker has files of its own: what a file has compiled, or opened, its tests share. How many: `tests/conftest.py`.
-SIDE_BY_SIDE := --numprocesses auto --dist loadfile
+# They come in their order: by number of tests, files of few and slow ones would come last, and one worker would wait.
+SIDE_BY_SIDE := --numprocesses auto --dist loadfile --no-loadscope-reorder
 # Modules are compiled when they are first imported, and kept, whatever the caller does elsewhere.
 export PYTHONDONTWRITEBYTECODE :=
 # What the caller's Python would import, or change, is not what the book is made with.
