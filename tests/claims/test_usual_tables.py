@@ -47,7 +47,7 @@ def test_chains_have_a_smaller_rmse_than_trained_networks():
     "usual-tables",
     "splits the folds choose the longest training, 3000 steps",
     "Largest input scales and least output scales are chosen nowhere",
-    "The other two do: on {glue:text}`ends-yacht` of twenty splits",
+    "Two ends of the grid of scales bind, too: on {glue:text}`ends-yacht` of twenty splits",
 )
 def test_which_ends_of_the_trained_networks_grid_bind():
     grid = read_result("usual_tables/trained_yacht")["settings"]["grid"]
@@ -204,7 +204,7 @@ def test_on_concrete_dropout_is_repeated_and_its_grid_does_not_bind():
     "Boosted trees with one noise are level with the sixteen chains",
     "by CRPS the chains are better",
     "An ensemble of five is level by log density",
-    "Against these two rivals it is the noise that decides",
+    "Against these two rivals, by log density, it is the noise that decides",
 )
 def test_on_concrete_trees_and_an_ensemble_are_level_until_the_noise_depends_on_the_columns():
     found = arms("concrete")
