@@ -46,7 +46,6 @@ def test_chains_have_a_smaller_rmse_than_trained_networks():
 @says(
     "usual-tables",
     "splits the folds choose the longest training, 3000 steps",
-    "Largest input scales and least output scales are chosen nowhere",
     "Two ends of the grid of scales bind, too: on {glue:text}`ends-yacht` of twenty splits",
 )
 def test_which_ends_of_the_trained_networks_grid_bind():
