@@ -87,6 +87,17 @@ def test_on_airfoil_scales_are_worth_learning_and_only_fixed_ones_nearly_mix():
     assert is_level(grids[:, 1, 0] - grids[:, 0, 2])
 
 
+@says(
+    "usual-tables",
+    """is behind by {glue:text}`airfoil-ensemble` as an ensemble and by {glue:text}`airfoil-laplace`
+    by Laplace's method; on all ten splits folds choose the longest training""",
+)
+def test_on_airfoil_trained_networks_are_behind_and_would_train_longer():
+    for name in ("ensemble of 5", "Laplace"):
+        assert less(MAIN, name, "log_density")[0] > 0
+    assert rows("usual_tables/trained_airfoil")["stops"]["steps"] == [3000] * 10
+
+
 @says("usual-tables", "**Dropout** with a free precision is behind by {glue:text}`airfoil-free`.")
 def test_on_airfoil_dropout_is_behind():
     assert less(MAIN, FREE, "log_density")[0] > 0

@@ -15,7 +15,7 @@ TABLES = ("yacht", "concrete", "energy", "airfoil")
 @functools.cache
 def arms(table="yacht"):
     """Return the arms on a table, by name."""
-    kinds = ["chains", "baselines", "dropout"] + ["trained"] * (table != "airfoil")
+    kinds = ["chains", "baselines", "dropout", "trained"]
     found = {name: row for k in kinds for name, row in rows(f"usual_tables/{k}_{table}").items()}
     found["trees"] = rows("usual_tables/trees")[table]  # of a wider grid than the baselines'
     return {name: row for name, row in found.items() if "rmse" in row}
