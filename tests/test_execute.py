@@ -269,7 +269,7 @@ def alive(pid):
 def test_a_run_that_is_killed_leaves_no_process(waiting, how):
     started, left = waiting
     os.kill(started.pid, how)
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120  # a busy machine takes its time to end a kernel
     while left() and time.monotonic() < until:
         time.sleep(0.1)
     assert left() == []
