@@ -1,5 +1,5 @@
-"""Boosted trees of a grid without an end that binds, of one split: where the trees of
-``column_baselines`` end at depth 4 and 500 trees, which deeper ones pass on airfoil.
+"""Boosted trees of a wider grid than that of ``column_baselines``, of one split: there they end at
+depth 4 and 500 trees, and deeper ones err less on airfoil.
 """
 
 from helpers import common

@@ -37,7 +37,7 @@ def test_shape_counts_with_five_labels_and_later_we_cannot_tell():
 
 @says(
     "informative-priors",
-    "It is ahead of the learnt prior with 2 to 10 labels; with 25 the interval ends near 0",
+    "It is ahead of the learnt prior with 2 to 10 labels. With 25 the interval ends near 0",
 )
 def test_shared_features_are_ahead_of_the_learnt_prior():
     beyond = gain(HEADS, ONE_NORMAL)

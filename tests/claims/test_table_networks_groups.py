@@ -37,7 +37,8 @@ def test_slopes_are_ahead_where_groups_change_differently():
             assert low + high < 0
     low, high = ends("sleepstudy", SLOPES)
     assert low + high > 0
-    assert -10 < sum(ends("fertility", SLOPES, "groups")) / 2 < 0
+    low, high = ends("fertility", SLOPES, "groups")
+    assert -20 < low + high < 0 and high < 3
 
 
 @says("table-networks", "its average over chains would lead all others by far: a hint")
