@@ -30,7 +30,7 @@ ROOM = 658  # pixels that the margins of print.css leave of A4's width: 174 mm
 STYLES = re.compile(r'<link(?=[^>]*stylesheet)[^>]*?href="([^"]+)"[^>]*>')
 
 NUMBER_CONTENTS = """numbers => document.querySelectorAll('#contents a').forEach((link) => {
-  link.querySelector('b').textContent = numbers[link.hash.slice(1)];
+  link.querySelector('b').textContent = numbers[link.hash.slice(1)] ?? '';
 })"""
 HEAD = """<!DOCTYPE html>
 <html lang="en" data-theme="light" data-content_root="../">
@@ -155,8 +155,8 @@ def reference(content: bytes, key: bytes) -> int:
     return int(re.search(rb"/" + key + rb" (\d+) 0 R", content)[1])
 
 
-def printed(browser: Browser, document: Path) -> bytes:
-    """Return the PDF of a joined document.
+def printed(browser: Browser, document: Path, numbers: dict[str, int]) -> bytes:
+    """Return the PDF of a joined document, with numbers of pages in its contents.
 
     RuntimeError: something is wider than the paper or would be too small on it, or a link leads
         nowhere.
@@ -170,11 +170,29 @@ def printed(browser: Browser, document: Path) -> bytes:
         faults = [*found["wide"], *found["lost"], *found["small"]]
         if faults:
             raise RuntimeError("\n".join(["too wide, too small, or lost:", *faults]))
-        numbers = page_numbers(page.pdf(prefer_css_page_size=True))
         page.evaluate(NUMBER_CONTENTS, numbers)
-        pdf = page.pdf(prefer_css_page_size=True, outline=True, tagged=True)
-    if page_numbers(pdf) != numbers:
-        raise RuntimeError("page numbers moved when they were written into the contents")
+        return page.pdf(prefer_css_page_size=True, outline=True, tagged=True)
+
+
+def numbered(browser: Browser, document: Path) -> bytes:
+    """Return the PDF of a joined document whose contents have the numbers of their pages.
+
+    Each print opens the document anew: of a document that was printed before, Chromium breaks
+    some pages elsewhere.
+
+    RuntimeError: as ``printed``; or something stands on another page with the numbers than
+        without them.
+    """
+    numbers = page_numbers(printed(browser, document, {}))
+    pdf = printed(browser, document, numbers)
+    again = page_numbers(pdf)
+    moved = [
+        f"{name}: {numbers.get(name)}, {again[name]}"
+        for name in again
+        if again[name] != numbers.get(name)
+    ]
+    if moved:
+        raise RuntimeError("\n".join(["page, without numbers and with them:", *moved]))
     return pdf
 
 
@@ -197,7 +215,7 @@ def write(browser: Browser) -> None:
     document = FOLDER / "book.html"
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     document.write_text(joined(SITE, toc), encoding="utf-8")
-    (FOLDER / NAME).write_bytes(printed(browser, document))
+    (FOLDER / NAME).write_bytes(numbered(browser, document))
     offer(SITE, FOLDER / NAME)
 
 

@@ -136,6 +136,7 @@ def test_the_pages_of_the_site_offer_it(book):
         ("<table style='min-width: 4000px'><tr><td>wide</td></tr></table>", "smaller"),
         ("<a href='#gone'>lost</a>", "one: #gone"),
         ("<a href='one.html#there'>found</a><p id='there'>here</p>", None),
+        ("<style>#contents b:not(:empty) { height: 400mm }</style>", "one: 4, 5"),
     ],
 )
 def test_what_is_too_wide_or_lost_is_not_printed(browser, tmp_path, body, fault):
@@ -146,7 +147,7 @@ def test_what_is_too_wide_or_lost_is_not_printed(browser, tmp_path, body, fault)
     document = tmp_path / "pdf/book.html"
     document.write_text(pdf.joined(tmp_path / "html", {"root": "book/one.md", "parts": []}))
     if fault is None:
-        assert pdf.printed(browser, document).startswith(b"%PDF")
+        assert pdf.numbered(browser, document).startswith(b"%PDF")
         return
     with pytest.raises(RuntimeError, match=fault):
-        pdf.printed(browser, document)
+        pdf.numbered(browser, document)
