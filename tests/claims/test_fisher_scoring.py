@@ -113,8 +113,8 @@ def test_chains_mix_on_a_distribution_that_is_too_wide():
 )
 @says(
     "sgmcmc",
-    """**At equal cost NUTS is nearer**, with the right spread, though so short a run has not mixed
-    by this book's rule.""",
+    """**Having read as many points, NUTS is nearer**, with about the right spread, though so short
+    a run has not mixed by this book's rule.""",
     "Even in runs too short to mix it was nearer at equal cost",
 )
 def test_nuts_at_as_many_gradients_is_nearer():

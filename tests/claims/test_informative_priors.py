@@ -13,8 +13,8 @@ HEADS, CEILING = "32 shared features, trained heads", "known shape, unknown angl
 @says(
     "informative-priors",
     """With 2 to 10 labels scales reach on average {glue:text}`scales-share` % of the learnt prior's
-    gain; five redraws do not show that this is more than half. With 50 labels they reach all of
-    it.""",
+    gain; five redraws do not show that this is more than half. With 50 labels no difference is
+    shown.""",
 )
 def test_scales_reach_more_than_half_of_the_gain():
     scales, prior = (gain(name).mean(axis=0) for name in (BY_LABELS, ONE_NORMAL))
@@ -27,7 +27,8 @@ def test_scales_reach_more_than_half_of_the_gain():
 
 @says(
     "informative-priors",
-    "With 5 labels the shape helps; from 10 labels on we cannot tell whether it still does",
+    """With 5 labels this excess is shown, and the next section is further evidence; from 10 on it
+    is not.""",
 )
 def test_shape_counts_with_five_labels_and_later_we_cannot_tell():
     beyond = gain(ONE_NORMAL, BY_LABELS)
@@ -93,8 +94,8 @@ def test_richer_fits_add_little():
 
 @says(
     "informative-priors",
-    """With 5 features, as many as our last layer has, we cannot tell which is ahead with 5
-    labels.""",
+    """With 5 features, as many as our last layer has, we cannot tell which is ahead with 5 labels,
+    so the lead may be one of size.""",
 )
 def test_at_equal_width_the_order_is_open():
     over = gain("5 shared features, trained heads", ONE_NORMAL)

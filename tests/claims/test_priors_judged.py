@@ -100,7 +100,7 @@ def test_first_labels_charge_for_width_more_than_the_later_ones_give_back():
 
 @says(
     "choosing-the-prior",
-    """the sum picks an output scale of {glue:text}`evidence-outputs` on each of
+    """The sum picks an output scale of {glue:text}`evidence-outputs` on each of
     {glue:text}`evidence-count` data sets, where the folds pick {glue:text}`folds-outputs`.""",
 )
 @says(

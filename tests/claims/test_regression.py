@@ -13,7 +13,7 @@ from tests.claims.test_curves_measured import (
 
 @says(
     "regression",
-    "Inside the band is right; outside it is far too narrow.",
+    "Inside, the band holds about what it says; outside it is far too narrow.",
     """Inside, the 95 % interval holds {glue:text}`covered-inside` of measurements; outside,
     {glue:text}`covered-outside`""",
 )
@@ -26,7 +26,7 @@ def test_the_band_is_right_inside_and_too_narrow_outside():
     "regression",
     """Outside, 95 % bands of sd 0.1 hold {glue:text}`held-narrow` of measurements, and those of
     ReLU {glue:text}`held-relu`.""",
-    "The winner outside is the loser inside",
+    "Inside it is the worst: it cannot bend as the curve does, and calls the wave noise.",
 )
 def test_the_prior_that_holds_most_outside_costs_most_inside():
     assert lower_end(held("sd 0.1", OUTSIDE) - held(LECTURE, OUTSIDE)) > 0.4
