@@ -38,7 +38,8 @@ def held(name, region):
 
 @says(
     "svi",
-    """*Inside*, where the points are, the sampler and Laplace's method hold what they promise.""",
+    """*Inside*, where the points are, the sampler and Laplace's approximation hold what they
+    promise.""",
     """The guides hold too much there: where they do not find the wave, they call a part of it
     noise""",
     """*Outside* and in the *gap* nobody holds 95 %""",
@@ -61,7 +62,7 @@ def test_bands_hold_what_they_should_inside_alone():
     """At the cost of one fit a sampler is nearer to its own long run than any guide here""",
     """this book's rule rejects *NUTS, shortest*, which has too few effective draws to show that its
     chains agree. A run of three million gradients passes.""",
-    """Laplace's method comes next, and its {term}`NLL` cannot be told from the sampler's""",
+    """Laplace's approximation comes next, and its {term}`NLL` cannot be told from the sampler's""",
 )
 def test_a_short_run_of_nuts_is_nearest_and_laplace_next():
     shortest, laplace = apart(WHOLE, "NUTS, shortest"), apart(WHOLE, LINEARISED)
