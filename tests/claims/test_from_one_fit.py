@@ -40,7 +40,7 @@ def test_networks_that_stop_early_are_ahead_of_the_sampler_under_the_standard_no
 @says(
     "from-one-fit",
     "The sampler took {glue:text}`paid` gradients a task",
-    """Forty took about a hundredth of the sampler's gradients, warm-up and both searches not
+    """Forty took about a hundredth of the gradients of so long a run, warm-up and both searches not
     counted.""",
 )
 def test_the_sampler_has_mixed_and_took_a_hundred_times_the_gradients():

@@ -26,7 +26,7 @@ def test_the_band_is_right_inside_and_too_narrow_outside():
     "regression",
     """Outside, 95 % bands of sd 0.1 hold {glue:text}`held-narrow` of measurements, and those of
     ReLU {glue:text}`held-relu`.""",
-    "Inside it is the worst: it cannot bend as the curve does, and calls the wave noise.",
+    "Inside sd 0.1 is the worst: it cannot bend as the curve does, and calls the wave noise.",
 )
 def test_the_prior_that_holds_most_outside_costs_most_inside():
     assert lower_end(held("sd 0.1", OUTSIDE) - held(LECTURE, OUTSIDE)) > 0.4

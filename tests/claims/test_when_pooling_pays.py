@@ -198,8 +198,8 @@ def test_ten_labels_are_too_few_to_choose_scales_by():
 )
 @says(
     "your-table",
-    """- *fifty groups of ten rows, or of fifty*: shared weights; with ten rows also on those data
-    sets alone whose chains had mixed.""",
+    """- *fifty groups of ten rows, or of fifty*: shared weights; with ten rows they gained where
+    chains had mixed, too.""",
 )
 def test_with_ten_labels_a_task_the_number_of_tasks_decides():
     assert lower_end(-gain("18, 10", CHOSEN)) > THRESHOLD and apart("18, 10") == 0
