@@ -73,6 +73,7 @@ SECONDS = {
     "digits": 15,
     "usual-tables": 8,
     "tables-beyond": 8,
+    "red-wine": 6,
     "modes": 8,
     "when-pooling-pays": 7,
     "which-method": 7,
