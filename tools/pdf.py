@@ -187,9 +187,9 @@ def numbered(browser: Browser, document: Path) -> bytes:
     pdf = printed(browser, document, numbers)
     again = page_numbers(pdf)
     moved = [
-        f"{name}: {numbers.get(name)}, {again[name]}"
-        for name in again
-        if again[name] != numbers.get(name)
+        f"{name}: {numbers.get(name)}, {again.get(name)}"
+        for name in numbers | again
+        if again.get(name) != numbers.get(name)
     ]
     if moved:
         raise RuntimeError("\n".join(["page, without numbers and with them:", *moved]))
