@@ -9,9 +9,15 @@ from functools import partial
 
 import numpy as np
 
-from experiments.methods import column_chains, column_networks, column_scores, column_tails, runs
+from experiments.methods import (
+    column_chains,
+    column_networks,
+    column_once,
+    column_scores,
+    column_tails,
+    runs,
+)
 from experiments.methods.column_scores import Predicted
-from experiments.pages.usual_tables import wine_once
 from experiments.problems import usual_tables
 
 SEED, NUM_SPLITS = 3313, 2
@@ -28,7 +34,7 @@ def units() -> dict[str, dict]:
 def unit(split: int) -> dict:
     """Sample; keep what chains say of the rows that test, and how they fared."""
     made, key = column_chains.model("wine", "number"), partial(common.key, SEED, split)
-    rows = usual_tables.standardized(*wine_once.parts(split))
+    rows = usual_tables.standardized(*column_once.parts("wine", split))
     posterior = mcmc.sample(
         key("chains"),
         made.log_density,
@@ -43,7 +49,7 @@ def unit(split: int) -> dict:
 
 def score(drawn: dict, split: int) -> dict:
     """Return the scores, and the verdict on predictions, log noise and log density."""
-    rows = usual_tables.standardized(*wine_once.parts(split))
+    rows = usual_tables.standardized(*column_once.parts("wine", split))
     noise = np.broadcast_to(drawn["base"][..., None], drawn["mean"].shape)
     found = column_scores.three(Predicted(drawn["mean"], noise), rows.y_test, rows.sd, split)
     found["noise"] = float(rows.sd * np.exp(drawn["base"].astype(np.float64)).mean())
