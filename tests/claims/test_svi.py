@@ -21,7 +21,7 @@ from tests.claims.variational import (
 @says(
     "svi",
     """From a start as wide as the prior ten of ten fits end in a flat curve that calls even
-    more of the wave noise; from a narrow one none does ({ref}`svi-lecture`). The ELBOs
+    more of the wave noise; of ten narrow ones none does ({ref}`svi-lecture`). The ELBOs
     of the two differ by less than two nats.""",
 )
 def test_a_wide_start_ends_flat_and_its_elbo_hardly_differs():
@@ -42,7 +42,7 @@ def held(name, region):
     promise.""",
     """The guides hold too much there: where they do not find the wave, they call a part of it
     noise""",
-    """*Outside* and in the *gap* nobody holds 95 %""",
+    """and in the *gap* nobody holds 95 %""",
     "*Outside* the mean field comes nearest, likely by its noise",
     "in the *gap* all methods miss most measurements, so that its narrower curves do not show.",
 )
@@ -62,7 +62,7 @@ def test_bands_hold_what_they_should_inside_alone():
     """At the cost of one fit a sampler is nearer to its own long run than any guide here""",
     """this book's rule rejects *NUTS, shortest*, which has too few effective draws to show that its
     chains agree. A run of three million gradients passes.""",
-    """Laplace's approximation comes next, and its {term}`NLL` cannot be told from the sampler's""",
+    """Laplace's approximation comes next: inside, its {term}`NLL` cannot be told from the sampler's""",
 )
 def test_a_short_run_of_nuts_is_nearest_and_laplace_next():
     shortest, laplace = apart(WHOLE, "NUTS, shortest"), apart(WHOLE, LINEARISED)
@@ -91,8 +91,9 @@ def test_full_rank_finds_the_wave_on_some_data_sets_and_the_mean_field_on_none()
 @says(
     "svi",
     """On 20 000 points of moons 2000 steps of 50 points reach an ELBO and an NLL no worse than 300
-    steps of all, which may not have ended. They take {glue:text}`cheaper-share` % of the time.""",
-    "On 300 points small steps end at a lower ELBO than as many full ones",
+    steps of all, which may not have ended. The small steps take {glue:text}`cheaper-share` % of the
+    time.""",
+    "After as many steps as full ones they end at a lower ELBO on a spiral of 300 points",
 )
 def test_minibatches_take_a_small_share_of_the_time_with_many_data_alone():
     by_problem = {}

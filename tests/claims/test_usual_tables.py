@@ -146,14 +146,15 @@ def test_on_concrete_a_second_output_gains_at_a_small_price():
 @says(
     "usual-tables",
     "Its chains are the worst of the three arms",
-    "a chain that fits worse does say something that the others do not.",
+    "no difference is shown ({glue:text}`concrete-far-gain`)",
 )
-def test_on_concrete_far_chains_are_worth_something():
+def test_on_concrete_far_chains_are_not_shown_to_be_worth_something():
     found = arms("concrete")
     assert sum(found[SECOND]["divergences"]) > 500
     assert sum(found[MAIN]["divergences"]) == sum(found["scales of 1"]["divergences"]) == 0
     assert 5 < sum(found[SECOND]["far"]) < 40
-    assert np.mean(found[SECOND]["log_density_without"]) < np.mean(found[SECOND]["log_density"])
+    scores = (found[SECOND][name] for name in ("log_density", "log_density_without"))
+    assert is_level(np.subtract(*scores))
 
 
 @says(
@@ -222,7 +223,8 @@ def test_on_concrete_trees_and_an_ensemble_are_level_until_the_noise_depends_on_
 @says(
     "usual-tables",
     "On *energy* the sixteen chains lead by both scores",
-    "**Learnt scales** lead by every score.",
+    "**Learnt scales** lead by every score, by RMSE barely.",
+    "splits they take the most trees that are offered.",
     "here, as on `concrete`, the scales are worth learning.",
 )
 def test_on_energy_the_chains_lead():
@@ -236,6 +238,7 @@ def test_on_energy_the_chains_lead():
     assert log_density(MAIN, "energy").mean() > log_density(SECOND, "energy").mean()
     assert ends(np.subtract(found["trees"]["crps"], found[MAIN]["crps"]))[0] > 0
     assert ends(four_chains("energy") - log_density("scales of 1", "energy"))[0] > 0
+    assert found["trees"]["number"].count(1000) > 10
 
 
 @says(
@@ -255,7 +258,8 @@ def test_on_energy_a_second_output_and_quarter_chains_are_not_shown_to_gain():
 
 @says(
     "usual-tables",
-    "**Dropout** has the published means for the third time, and the end of its grid binds",
+    "**Dropout** has the published means again, and the end of its grid binds",
+    "of twenty splits it takes the least rate.",
 )
 def test_on_energy_dropout_is_repeated_and_its_grid_binds():
     published = arms("energy")["MC dropout, published grid"]
@@ -264,3 +268,4 @@ def test_on_energy_dropout_is_repeated_and_its_grid_binds():
         assert abs(np.mean(published[score]) - mean) < 2 * stats.sem(published[score])
     free = log_density("MC dropout, free precision", "energy")
     assert ends(free - log_density(published["name"], "energy"))[0] > 0
+    assert arms("energy")["MC dropout, free precision"]["rate"].count(0.002) > 10

@@ -30,7 +30,7 @@ def less(one, other, score, table="airfoil"):
     *airfoil* boosted trees.""",
     """**With one noise** no difference is shown between four chains of learnt scales, the Matérn
     process and trees.""",
-    "Trees need depth for that: no deeper than four they err by",
+    "with eight and 1000 allowed, by {glue:text}`airfoil-deep`, and all splits take 1000.",
     falls=0.25,  # the interval of the process's RMSE ends near 0
 )
 def test_on_airfoil_the_process_and_trees_are_level_with_one_noise():
@@ -39,6 +39,7 @@ def test_on_airfoil_the_process_and_trees_are_level_with_one_noise():
         assert is_level(log_density(MAIN, "airfoil") - log_density(rival, "airfoil"))
     deep, shallow = arms("airfoil")[TREES], rows("usual_tables/baselines_airfoil")[TREES]
     assert np.mean(shallow["rmse"]) > np.mean(deep["rmse"]) + 0.2
+    assert deep["number"] == [1000] * 10
 
 
 @says(
