@@ -25,8 +25,8 @@ def beyond_scales(found):
 
 @says(
     "learnt-priors-measured",
-    """Not aligned, no fit is better than the scales beyond its interval, and on most redraws it is
-    worse.""",
+    """Not aligned, neither normal is better than the scales beyond its interval, and on most
+    redraws it is worse""",
 )
 def test_not_aligned_no_fit_is_better_than_the_scales():
     for name, nats in beyond_scales(densities("one draw", False)).items():
