@@ -62,7 +62,8 @@ def test_bands_hold_what_they_should_inside_alone():
     """At the cost of one fit a sampler is nearer to its own long run than any guide here""",
     """this book's rule rejects *NUTS, shortest*, which has too few effective draws to show that its
     chains agree. A run of three million gradients passes.""",
-    """Laplace's approximation comes next: inside, its {term}`NLL` cannot be told from the sampler's""",
+    """Laplace's approximation comes next: inside, its {term}`NLL` cannot be told from the
+    sampler's""",
 )
 def test_a_short_run_of_nuts_is_nearest_and_laplace_next():
     shortest, laplace = apart(WHOLE, "NUTS, shortest"), apart(WHOLE, LINEARISED)
