@@ -19,7 +19,8 @@ def loss(name, measure, prior="chosen", place="near"):
     """Near the data all averages are close to the sampler, and forty networks that stop early are
     not shown to be behind it.""",
     "forty networks that stop early are behind the sampler by {glue:text}`forty-together`",
-    """So with one prior the sampler is ahead of forty networks on labels together, by little; alone
+    """So under the chosen scales the sampler is ahead of forty networks on labels together, by
+    little; alone
     no difference is shown, save far out over eighty tasks""",
 )
 def test_forty_networks_that_stop_early_are_level_alone_and_behind_together():

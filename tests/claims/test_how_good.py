@@ -30,7 +30,7 @@ def near(prior, measure, place="near"):
     """Far out, on labels alone, they are behind by {glue:text}`eighty-far`. The eight tasks here
     are unlucky for forty, near and far.""",
     "Forty are behind it by {glue:text}`eighty-risk` points of that half",
-    "but eight tasks do not show it; eighty do ({ref}`worth-rivals`)",
+    "over eighty tasks that is shown ({ref}`worth-rivals`)",
 )
 def test_forty_networks_are_level_alone_and_behind_together():
     far = np.subtract(*near("chosen", "nll", "far"))

@@ -109,7 +109,7 @@ def searched_mixed(arm):
 )
 @says(
     "hierarchical-bnn",
-    "With five tasks sharing was behind chosen scales, under this hyperprior and a wider one.",
+    "With five tasks sharing was behind chosen scales, under a wider hyperprior, too.",
 )
 def test_searched_by_all_labels_scales_win_with_five_tasks_and_lose_with_fifty():
     assert searched_mixed(POOLED).all() and searched_mixed(CHOSEN).all()
