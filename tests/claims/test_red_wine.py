@@ -39,7 +39,7 @@ def ahead(name, than, score, found=None):
 @says(
     "red-wine",
     """On all rows that test a sampled network is ahead of a straight line, by
-    {glue:text}`wine-ahead` in root mean square error; on those without a copy it is not""",
+    {glue:text}`wine-ahead` in root mean square error; on those without a copy no lead is shown""",
     "Without the copies no lead of the network over it is shown",
     """Without a copy the ensemble is ahead of the line by {glue:text}`wine-ensemble-fresh` and
     Laplace's method by {glue:text}`wine-laplace-fresh`; of trees ({glue:text}`wine-trees-fresh`),
