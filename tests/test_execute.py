@@ -233,6 +233,7 @@ def test_what_changes_draws_is_not_passed_on():
 def sleep_in(folder):
     """Execute a chapter that sleeps, in a process that has nothing to do with this one."""
     told = "open('pids', 'a').write(f'{os.getpid()} {os.getppid()}')"
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of shells ignore it
     execute.EXECUTED, execute.CACHE, execute.ROOT = folder / "executed", folder / "cache", folder
     execute.sources = lambda: {"good": notebook("import os, time", told, "time.sleep(600)")}
     fit.backend = lambda: None

@@ -4,6 +4,7 @@ import numpy as np
 
 from tests.claims.reading import is_open, lower_end, mixed, rows, upper_end
 from tests.claims.said import says
+from tests.claims.usual_tables import MAIN, TABLES, arms, ends, log_density
 
 STOPPED, SAMPLER = "ensemble", "posterior"
 
@@ -65,3 +66,17 @@ def test_the_search_tried_other_steps_and_rates():
     assert (
         len({one["rate"] for one in row["tried"]}) > 1 < len({one["steps"] for one in row["tried"]})
     )
+
+
+@says(
+    "from-one-fit",
+    """On tables with some 400 weights for 300 to 1500 rows chains had not mixed, yet their average
+    led over five networks on three of four""",
+    falls=0.05,  # an error of four chains is large beside a gain
+)
+def test_chains_are_ahead_of_an_ensemble_on_three_tables_of_four():
+    gaps = {t: log_density(MAIN, t) - log_density("ensemble of 5", t) for t in TABLES}
+    ahead = {table for table, gap in gaps.items() if ends(gap)[0] > 0}
+    assert ahead == {*TABLES} - {"concrete"} and gaps["concrete"].mean() > -0.05
+    for table in TABLES:
+        assert min(one["predictions"] for one in arms(table)[MAIN]["rhat"]) > 1.1
